@@ -1,5 +1,6 @@
 #include "cli/paragraph.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static int characters(const char *text, size_t size) { // of UTF-8
@@ -18,7 +19,8 @@ void cli_paragraph(FILE *out, const char *text, int column, int indent, int widt
     }
     const size_t size = strcspn(text, " \n");
     const int word = characters(text, size);
-    if (column > begin && column + 1 + word > width) {
+    const bool starts = column == begin; // no word is on this line yet
+    if (column + !starts + word > width && (!starts || begin > indent)) {
       fprintf(out, "\n%*s", indent, "");
       column = begin = indent;
     }

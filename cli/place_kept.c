@@ -10,6 +10,7 @@
 #include "cli/program.h"
 #include "placer/placer.h"
 #include "profiler/store.h"
+#include "profiler/warnings.h"
 #include "rl/rl.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
@@ -230,6 +231,7 @@ static tfc_status finish_run(struct place_kept *k, const struct tfc_placement *d
   TFC_TRY(s, tfc_store_begin(k->store));
   if (!interrupted) tfc_text_deinit(&k->state); // a run that has ended needs no state
   TFC_TRY(s, write_state(k));
+  TFC_TRY(s, tfc_warnings_store(tfc_program_warnings(), k->store, k->run));
   TFC_TRY(s, tfc_store_finish_run(k->store, k->run, &answer));
   TFC_TRY(s, tfc_store_commit(k->store));
 out:

@@ -130,6 +130,25 @@ static void print_row(const struct tfc_job_row *r, double answer_us, bool loads)
   }
 }
 
+// Rivals that were only simulated fit into a few lines.
+static bool is_folded(const struct tfc_job_row *r) {
+  return r->modelled && r->state == TFC_RESULT_OK && !(r->note && *r->note) && strcmp(r->kind, "answer") != 0;
+}
+
+static void print_folded(const struct tfc_job_outcome *o, bool loads) {
+  struct tfc_text text = {0};
+  char a[32];
+  for (uint32_t i = 0; i < o->row_count; i++) {
+    const struct tfc_job_row *r = &o->rows[i];
+    const double us = loads ? r->load_us : r->simulated_us;
+    if (is_folded(r))
+      tfc_text_printf(&text, "%s%s %s", text.size ? ", " : "", r->name, us == us ? tfc_show_us(a, us) : "-");
+  }
+  if (text.size)
+    cli_paragraph(stdout, text.data, printf("  only simulated%s: ", loads ? " (their loads)" : ""), 4, CLI_COLUMNS);
+  tfc_text_deinit(&text);
+}
+
 static void print_devices(const struct tfc_job_outcome *o) {
   enum { SENDS = 36 }; // the column in which `sends` begins
   char a[32], b[32];
@@ -192,7 +211,9 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
     else
       printf("%-17s %5s", "quartiles", "steps");
     printf(" %8s  %s\n", "to found", "speed-up (95 %)");
-    for (uint32_t i = 0; i < out->row_count; i++) print_row(&out->rows[i], answer_us, loads);
+    for (uint32_t i = 0; i < out->row_count; i++)
+      if (!is_folded(&out->rows[i])) print_row(&out->rows[i], answer_us, loads);
+    print_folded(out, loads);
   }
   print_devices(out);
   putchar('\n');
@@ -338,6 +359,7 @@ int place_local(const struct place_options *o) {
       .no_early_stop = o->no_early_stop,
       .wait = o->wait,
       .database = o->db,
+      .warnings = tfc_program_warnings(),
       .save_problem = o->save_problem,
       .evaluate = o->evaluate,
       .resume = resume,

@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "placer/placer.h"
 #include "profiler/store.h"
+#include "profiler/warnings.h"
 #include "reports/reports.h"
 #include "rl/rl.h"
 #include "runtime/base/file.h"
@@ -65,9 +66,23 @@ struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *o) {
                                              .resume = resume,
                                              .program_command = command,
                                              .say = on_said,
+                                             .warnings = tfc_program_warnings(),
                                              .improved = o->tasks ? write_best : NULL,
                                              .improved_user = (void *)(uintptr_t)o};
   return &settings;
+}
+
+// The database in memory gets the warnings when all of them have been printed.
+static tfc_status record_warnings(struct tfc_store *record) {
+  int64_t run;
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_store_find_run(record, -1, &run));
+  TFC_TRY(s, tfc_store_begin(record));
+  TFC_TRY(s, tfc_warnings_store(tfc_program_warnings(), record, run));
+  TFC_TRY(s, tfc_store_commit(record));
+out:
+  if (s) tfc_store_rollback(record);
+  return s;
 }
 
 static tfc_status write_report(const struct place_options *o, struct tfc_place_outcome *outcome, const char *dir) {
@@ -75,7 +90,10 @@ static tfc_status write_report(const struct place_options *o, struct tfc_place_o
   struct tfc_store *store = NULL;
   outcome->unrecorded = NULL;
   if (s) return s;
-  if (outcome->record) return tfc_report_page(outcome->record, -1, dir); // a database in memory
+  if (outcome->record) { // a database in memory
+    TFC_TRY(s, record_warnings(outcome->record));
+    return tfc_report_page(outcome->record, -1, dir);
+  }
   TFC_TRY(s, tfc_store_open(o->db, &(struct tfc_store_options){0}, &store));
   TFC_TRY(s, tfc_report_page(store, outcome->run, dir));
 out:
@@ -111,9 +129,11 @@ static void print_table(const struct tfc_place_outcome *outcome) {
     printf("\n  %-18s %12s %14s %9s\n", "algorithm", step ? "step" : "load", "evaluations", "seconds");
     for (uint32_t i = 0; i < outcome->search.entry_count; i++) {
       const struct tfc_search_entry *e = &outcome->search.entries[i];
-      if (e->value == TFC_TIME_MAX)
-        printf("  %-18s %12s %14s %9s  %s\n", e->algorithm, "-", "", "", e->note ? e->note : "nothing legal");
-      else
+      if (e->value == TFC_TIME_MAX) {
+        // Nothing was tried where a reason is given; else the algorithm found nothing that is allowed.
+        const int n = printf("  %-18s %12s  ", e->algorithm, e->note ? "not tried" : "-");
+        cli_paragraph(stdout, e->note ? e->note : "nothing legal", n, 6, CLI_COLUMNS);
+      } else
         printf("  %-18s %12s %14llu %9.2f%s\n", e->algorithm, tfc_show_us(a, (double)e->value * 1e-6),
                (unsigned long long)e->evaluations, e->seconds, e->excess ? "  does not fit" : "");
     }
@@ -121,9 +141,11 @@ static void print_table(const struct tfc_place_outcome *outcome) {
   if (p->baseline_count > 0) printf("\n  %-18s %12s\n", "rival", step ? "step" : "load");
   for (uint32_t i = 0; i < p->baseline_count; i++) {
     const struct tfc_placement_baseline *b = &p->baselines[i];
-    printf("  %-18.*s %12s%s%.*s\n", TFC_STR_ARG(b->name),
-           b->median_us == b->median_us ? tfc_show_us(a, b->median_us) : "-", b->note.size ? "  " : "",
-           TFC_STR_ARG(b->note));
+    char *note = tfc_str_dup(b->note);
+    const int n = printf("  %-18.*s %12s%s", TFC_STR_ARG(b->name),
+                         b->median_us == b->median_us ? tfc_show_us(a, b->median_us) : "-", b->note.size ? "  " : "");
+    cli_paragraph(stdout, note ? note : "", n, 6, CLI_COLUMNS);
+    free(note);
   }
   printf("\n  %-18s %12s %8s %12s\n", "device", "busy", "share", "memory");
   for (uint32_t i = 0; i < p->device_count; i++) {

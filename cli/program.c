@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/progress.h"
+#include "profiler/warnings.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/ops/blas_core.h"
@@ -122,10 +123,16 @@ static void print_message(const char *color, const char *label, const char *mess
   pthread_mutex_unlock(&lock);
 }
 
+static struct tfc_warnings warnings = TFC_WARNINGS_INIT;
+struct tfc_warnings *tfc_program_warnings(void) {
+  return &warnings;
+}
+
 static void on_log(void *user, tfc_log_level level, const char *message) {
   (void)user;
   if (level == TFC_LOG_DEBUG && !verbose) return;
   if (level == TFC_LOG_INFO && quiet) return;
+  if (level == TFC_LOG_WARNING) tfc_warnings_add(&warnings, message);
   if (level >= TFC_LOG_WARNING)
     print_message(level == TFC_LOG_ERROR ? "1;31" : "1;33", level == TFC_LOG_ERROR ? "error" : "warning", message);
   else
@@ -229,21 +236,23 @@ void tfc_program_open_stdout(void) {
   kept_stdout = -1;
 }
 
-#define TFC_MESSAGE(color, label)                                                                                      \
-  do {                                                                                                                 \
-    char text[4096];                                                                                                   \
-    va_list args;                                                                                                      \
-    va_start(args, format);                                                                                            \
-    vsnprintf(text, sizeof text, format, args);                                                                        \
-    va_end(args);                                                                                                      \
-    print_message(color, label, text);                                                                                 \
-  } while (0)
-
 void tfc_say(const char *format, ...) {
-  if (!quiet) TFC_MESSAGE("0", "");
+  char text[4096];
+  va_list args;
+  if (quiet) return;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  print_message("0", "", text);
 }
 void tfc_warn(const char *format, ...) {
-  TFC_MESSAGE("1;33", "warning");
+  char text[4096];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  tfc_warnings_add(&warnings, text);
+  print_message("1;33", "warning", text);
 }
 
 const char *tfc_paint(FILE *stream, const char *code) {

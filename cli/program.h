@@ -10,6 +10,8 @@
 #include "cli/flags.h"
 #include "runtime/base/status.h"
 
+struct tfc_warnings;
+
 // Call it first in main. Restarts the program without OPENBLAS_CORETYPE if that is set (OpenBLAS reads it when it is
 // loaded, which is before main). Installs the signal handlers and the log sink. From then on each line that goes to
 // stderr is one write, so that lines of several processes (tasks under mpirun) do not mix on a terminal or in a log.
@@ -49,6 +51,8 @@ void tfc_program_open_stdout(void);
 void tfc_say(const char *format, ...) __attribute__((format(printf, 1, 2))); // unless --quiet
 void tfc_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool tfc_quiet(void);
+// All warnings that were printed, also those of libraries, for the database.
+struct tfc_warnings *tfc_program_warnings(void);
 
 // Returns the escape sequence "\033[<code>m" if this stream is coloured, otherwise "".
 const char *tfc_paint(FILE *stream, const char *code);

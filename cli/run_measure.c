@@ -12,6 +12,7 @@
 #include "profiler/host.h"
 #include "profiler/statistics.h"
 #include "profiler/store.h"
+#include "profiler/warnings.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/units.h"
 #include "runtime/device/settle.h"
@@ -676,6 +677,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
                                     .trace_overhead = NAN,
                                     .tau = NAN};
   TFC_TRY(s, keep_tuning(m));
+  TFC_TRY(s, tfc_warnings_store(tfc_program_warnings(), store, run));
   TFC_TRY(s, tfc_store_finish_run(store, run, &answer));
   TFC_TRY(s, tfc_store_commit(store));
   *out_run = run;

@@ -12,6 +12,7 @@
 #include "profiler/collector.h"
 #include "profiler/host.h"
 #include "profiler/lock.h"
+#include "profiler/warnings.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/base/none.h"
@@ -265,6 +266,7 @@ static tfc_status store_run(struct storing *w, struct tfc_quartiles q, bool stop
                                           .bound_us = NAN,
                                           .trace_overhead = NAN,
                                           .tau = NAN};
+  TFC_RETURN_IF_ERROR(tfc_warnings_store(tfc_program_warnings(), w->store, w->run));
   TFC_RETURN_IF_ERROR(tfc_store_finish_run(w->store, w->run, &answer));
   return tfc_store_commit(w->store);
 }

@@ -184,8 +184,10 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
     }
     if (rows) {
       TFC_TRY(s, print_queries(
-                     o, store, (const char *const[]){"run", "results", "devices", NULL},
-                     (const char *const[]){tfc_report_sql_run, tfc_report_sql_results, tfc_report_sql_devices}, &args));
+                     o, store, (const char *const[]){"run", "results", "devices", "warnings", NULL},
+                     (const char *const[]){tfc_report_sql_run, tfc_report_sql_results, tfc_report_sql_devices,
+                                           tfc_report_sql_warnings},
+                     &args));
       break;
     }
     TFC_TRY(s, tfc_report_show(store, args.run, &text));

@@ -113,7 +113,7 @@ static tfc_status add_answer(struct writer *w) {
 // Adds a row for another placement. If the objective is the step, `us` goes into the columns of step times; a load is
 // only written into the message, because those columns are for steps.
 static tfc_status add_other(const struct writer *w, int64_t id, const char *role, const char *name,
-                            const char *algorithm, double us, bool feasible, const char *note,
+                            const char *algorithm, double us, const char *state, const char *note,
                             const tfc_device_id *devices) {
   char said[160], time[32];
   int64_t key;
@@ -127,10 +127,7 @@ static tfc_status add_other(const struct writer *w, int64_t id, const char *role
                                           .name = name,
                                           .algorithm = algorithm,
                                           .episode = -1,
-                                          .state = us != us    ? "illegal"
-                                                   : !feasible ? "no fit"
-                                                   : baseline  ? "ok"
-                                                               : "modelled",
+                                          .state = state,
                                           .label = tfc_label_name(TFC_LABEL_MODELLED),
                                           .simulated_us = step,
                                           .median_us = baseline ? step : (double)NAN,
@@ -153,8 +150,10 @@ static tfc_status add_others(const struct writer *w) {
     const bool expert = w->r->expert && tfc_str_is(b->name, "expert");
     tfc_status s = !name || !note ? tfc_status_no_memory("a report")
                                   : add_other(w, id++, "baseline", name, NULL, b->median_us,
-                                              b->feasible || b->median_us != b->median_us, note,
-                                              expert ? w->r->expert->device : NULL);
+                                              b->median_us != b->median_us ? "illegal"
+                                              : b->feasible                ? "ok"
+                                                                           : "no fit",
+                                              note, expert ? w->r->expert->device : NULL);
     free(name), free(note);
     TFC_RETURN_IF_ERROR(s);
   }
@@ -162,14 +161,22 @@ static tfc_status add_others(const struct writer *w) {
     const struct tfc_search_entry *e = &w->r->search->entries[i];
     char note[128];
     const bool legal = e->value != TFC_TIME_MAX;
-    snprintf(note, sizeof note, "%llu evaluation%s, %.2f s%s%s", (unsigned long long)e->evaluations,
-             e->evaluations == 1 ? "" : "s", e->seconds,
-             e->note ? ": "
-             : legal ? ""
-                     : ": nothing legal",
-             e->note ? e->note : "");
+    if (!legal && e->note)
+      snprintf(note, sizeof note, "%s", e->note);
+    else
+      snprintf(note, sizeof note, "%llu evaluation%s, %.2f s%s%s", (unsigned long long)e->evaluations,
+               e->evaluations == 1 ? "" : "s", e->seconds,
+               e->note ? ": "
+               : legal ? ""
+                       : ": nothing legal",
+               e->note ? e->note : "");
     TFC_RETURN_IF_ERROR(add_other(w, id++, "heuristic", e->algorithm, e->algorithm,
-                                  legal ? (double)e->value * 1e-6 : (double)NAN, !e->excess, note, NULL));
+                                  legal ? (double)e->value * 1e-6 : (double)NAN,
+                                  !legal && e->note ? "not tried"
+                                  : !legal          ? "illegal"
+                                  : e->excess       ? "no fit"
+                                                    : "modelled",
+                                  note, NULL));
   }
   return NULL;
 }

@@ -150,7 +150,11 @@ const char tfc_schema_added[] =
     "CREATE TABLE IF NOT EXISTS policy_search ("
     " placement INTEGER PRIMARY KEY REFERENCES placement ON DELETE CASCADE, samples INTEGER NOT NULL, entropy REAL,"
     " invalid_share REAL, move_turns INTEGER NOT NULL, move_wins INTEGER NOT NULL, move_gain REAL, move_s REAL,"
-    " other_gain REAL, other_s REAL) STRICT;";
+    " other_gain REAL, other_s REAL) STRICT;"
+    // What the program warned of, each warning once.
+    "CREATE TABLE IF NOT EXISTS warning ("
+    " run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, number INTEGER NOT NULL, text TEXT NOT NULL,"
+    " PRIMARY KEY (run_id, number), UNIQUE (run_id, text)) STRICT, WITHOUT ROWID;";
 
 // The replay of a captured segment to which the work belongs: the number of its launch in the process.
 const char tfc_schema_upgrade_6[] = "ALTER TABLE work ADD COLUMN segment INTEGER;";
@@ -180,6 +184,7 @@ const char tfc_schema_views[] =
          " WHERE s.run_id = r.run_id AND s.name = 'measured_with') AS measured_with, (SELECT CAST(s.value AS TEXT) FROM"
          " state s WHERE s.run_id = r.run_id AND s.name = 'learning') AS learning FROM run r LEFT JOIN placement b ON"
          " b.run_id = r.run_id AND b.placement_id = r.best_placement_id")
+    VIEW("v_warning", "SELECT run_id, number, text FROM warning")
     VIEW("v_device",
          "SELECT run_id, device_id, name, kind, model, tensorflow, label, cores, memory_bytes AS"
          " memory_limit_bytes, dispatch_us, slowdown, memory_space, math FROM device")

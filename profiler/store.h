@@ -80,6 +80,8 @@ TFC_MUST_USE tfc_status tfc_store_finish_run(struct tfc_store *store, int64_t ru
 TFC_MUST_USE tfc_status tfc_store_set_label(struct tfc_store *store, int64_t run_id, const char *label);
 // Stores a value that --resume needs, under a name; a second value replaces the first.
 TFC_MUST_USE tfc_status tfc_store_set_state(struct tfc_store *store, int64_t run_id, const char *name, tfc_str value);
+// Stores what the program warned of (see profiler/warnings.h); a warning that the run has already is not added again.
+TFC_MUST_USE tfc_status tfc_store_add_warning(struct tfc_store *store, int64_t run_id, const char *text);
 // The result is malloc'd and terminated by a zero byte. NOT_FOUND: there is no such state.
 TFC_MUST_USE tfc_status tfc_store_get_state(struct tfc_store *store, int64_t run_id, const char *name,
                                             struct tfc_text *out);
@@ -153,7 +155,7 @@ struct tfc_store_placement {
   const char *algorithm;
   int64_t episode;           // number of the measured candidate, from 1; < 0: it is not a candidate
   uint64_t digest;           // hash of the assignment: equal placements have equal digests
-  const char *state, *label; // state: "ok", "cut", "no fit", "illegal", "failed", "modelled"
+  const char *state, *label; // state: "ok", "cut", "no fit", "illegal", "failed", "modelled", "not tried"
   double simulated_us, median_us, q1_us, q3_us;
   uint32_t steps;
   double ratio, reward, cost_s, at_s; // at_s: seconds since the run began

@@ -47,6 +47,10 @@ tfc_status tfc_store_set_state(struct tfc_store *store, int64_t run_id, const ch
   return tfc_store_put(store, TFC_STORE_STATE, "iSb", run_id, name, value);
 }
 
+tfc_status tfc_store_add_warning(struct tfc_store *store, int64_t run_id, const char *text) {
+  return tfc_store_put(store, TFC_STORE_WARNING, "iS", run_id, text);
+}
+
 tfc_status tfc_store_add_devices(struct tfc_store *store, int64_t run_id, const struct tfc_store_device *d,
                                  size_t count) {
   ROWS(count, TFC_STORE_DEVICE, "iiSSssSiffsis", run_id, (int64_t)d[i].device_id, d[i].name, d[i].kind, d[i].model,

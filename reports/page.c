@@ -13,72 +13,108 @@
 
 // --- Results ---------------------------------------------------------------------------------------------------------
 
+// One row: step, quartiles, against the answer (which took `answer`), and how it was got. `top`: the longest step.
+static void add_result(struct tfc_page *p, uint32_t r, double answer, double top) {
+  const struct tfc_table *t = &p->results;
+  char a[32], b[32], c[32];
+  double us = tfc_table_number(t, r, "step_median_us"), steps = tfc_table_number(t, r, "step_count"),
+         moved = tfc_table_number(t, r, "transfer_bytes");
+  bool is_answer = tfc_table_number(t, r, "is_answer") == 1;
+  tfc_str state = tfc_table_text(t, r, "state"), label = tfc_table_text(t, r, "label"),
+          message = tfc_table_text(t, r, "message"), algorithm = tfc_table_text(t, r, "algorithm");
+  tfc_page_add(p, "<tr%s><td>", is_answer ? " class=\"answer\"" : "");
+  if (is_answer) {
+    tfc_page_add(p, "answer");
+    if (algorithm.size) tfc_page_add(p, " <span class=\"note\">by ");
+    tfc_page_escaped(p, algorithm);
+    if (algorithm.size) tfc_page_add(p, "</span>");
+    if (!algorithm.size && tfc_str_starts(tfc_table_text(t, r, "placement"), "single:")) {
+      tfc_page_add(p, " <span class=\"note\">");
+      tfc_page_escaped(p, tfc_table_text(t, r, "placement"));
+      tfc_page_add(p, "</span>");
+    }
+  } else {
+    tfc_page_escaped(p, tfc_table_text(t, r, "placement"));
+  }
+  tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"wide\">", tfc_html_us(a, us));
+  if (us == us && top > 0) tfc_page_add(p, "<span class=\"bar\" style=\"width:%.1f%%\"></span>", 100 * us / top);
+  tfc_page_add(p, "</td><td class=\"n\">");
+  if (tfc_table_number(t, r, "step_q1_us") == tfc_table_number(t, r, "step_q1_us"))
+    tfc_page_add(p, "%s – %s", tfc_html_us(b, tfc_table_number(t, r, "step_q1_us")),
+                 tfc_html_us(c, tfc_table_number(t, r, "step_q3_us")));
+  tfc_page_add(p, "</td><td class=\"n\">");
+  if (steps > 0) tfc_page_add(p, "%.0f", steps);
+  tfc_page_add(p, "</td><td class=\"n\">");
+  if (us == us && answer > 0 && !is_answer)
+    tfc_page_add(p, "%.2f× %s", us >= answer ? us / answer : answer / us, us >= answer ? "faster" : "slower");
+  tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>",
+               tfc_html_us(a, tfc_table_number(t, r, "simulated_us")), tfc_html_bytes(b, moved));
+  if (!tfc_str_is(state, "ok") && !tfc_str_equal(state, label)) {
+    tfc_page_add(p, "<span class=\"tag odd\">");
+    tfc_page_escaped(p, state);
+    tfc_page_add(p, "</span> ");
+  }
+  if (p->kept) { // a database in memory has only modelled results, so no tag needs to say that
+    tfc_page_add(p, "<span class=\"tag%s\">", tfc_str_is(label, "measured") ? "" : " odd");
+    tfc_page_escaped(p, label);
+    tfc_page_add(p, "</span> ");
+  }
+  tfc_page_add(p, "<span class=\"note why\">");
+  tfc_page_escaped(p, message);
+  tfc_page_add(p, "</span></td></tr>\n");
+}
+
+static void begin_results(struct tfc_page *p) {
+  tfc_page_add(p, "<div class=\"scroll\"><table><thead><tr><th>placement</th><th class=\"n\">step</th><th></th>"
+                  "<th class=\"n\">quartiles</th><th class=\"n\">steps</th><th class=\"n\">answer is</th>"
+                  "<th class=\"n\">simulated</th><th class=\"n\">moved</th><th></th></tr></thead><tbody>\n");
+}
+
 static void add_results(struct tfc_page *p) {
   const struct tfc_table *t = &p->results;
   double answer = tfc_page_number(p, "step_median_us"), top = 0;
-  char a[32], b[32], c[32];
+  uint32_t folded = 0;
   for (uint32_t r = 0; r < t->row_count; r++) {
     double us = tfc_table_number(t, r, "step_median_us");
     if (us > top) top = us;
+    folded += tfc_report_is_folded(t, r);
   }
-  tfc_page_add(
-      p,
-      "<h2>The answer and its rivals</h2>\n<p>%s.</p>\n<div class=\"scroll\"><table><thead><tr><th>placement</th><th "
-      "class=\"n\">step</th>"
-      "<th></th><th class=\"n\">quartiles</th><th class=\"n\">steps</th><th class=\"n\">answer is</th>"
-      "<th class=\"n\">simulated</th><th class=\"n\">moved</th><th></th></tr></thead><tbody>\n",
-      p->kept ? "Medians of timed steps, first operation's start to last operation's end; rows without steps were only "
-                "simulated"
-              : "Rows without a step are what each algorithm found by itself");
-  for (uint32_t r = 0; r < t->row_count; r++) {
-    double us = tfc_table_number(t, r, "step_median_us"), steps = tfc_table_number(t, r, "step_count"),
-           moved = tfc_table_number(t, r, "transfer_bytes");
-    bool is_answer = tfc_table_number(t, r, "is_answer") == 1;
-    tfc_str state = tfc_table_text(t, r, "state"), label = tfc_table_text(t, r, "label"),
-            message = tfc_table_text(t, r, "message"), algorithm = tfc_table_text(t, r, "algorithm");
-    tfc_page_add(p, "<tr%s><td>", is_answer ? " class=\"answer\"" : "");
-    if (is_answer) {
-      tfc_page_add(p, "answer");
-      if (algorithm.size) tfc_page_add(p, " <span class=\"note\">by ");
-      tfc_page_escaped(p, algorithm);
-      if (algorithm.size) tfc_page_add(p, "</span>");
-      if (!algorithm.size && tfc_str_starts(tfc_table_text(t, r, "placement"), "single:")) {
-        tfc_page_add(p, " <span class=\"note\">");
-        tfc_page_escaped(p, tfc_table_text(t, r, "placement"));
-        tfc_page_add(p, "</span>");
-      }
-    } else {
-      tfc_page_escaped(p, tfc_table_text(t, r, "placement"));
-    }
-    tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"wide\">", tfc_html_us(a, us));
-    if (us == us && top > 0) tfc_page_add(p, "<span class=\"bar\" style=\"width:%.1f%%\"></span>", 100 * us / top);
-    tfc_page_add(p, "</td><td class=\"n\">");
-    if (tfc_table_number(t, r, "step_q1_us") == tfc_table_number(t, r, "step_q1_us"))
-      tfc_page_add(p, "%s – %s", tfc_html_us(b, tfc_table_number(t, r, "step_q1_us")),
-                   tfc_html_us(c, tfc_table_number(t, r, "step_q3_us")));
-    tfc_page_add(p, "</td><td class=\"n\">");
-    if (steps > 0) tfc_page_add(p, "%.0f", steps);
-    tfc_page_add(p, "</td><td class=\"n\">");
-    if (us == us && answer > 0 && !is_answer)
-      tfc_page_add(p, "%.2f× %s", us >= answer ? us / answer : answer / us, us >= answer ? "faster" : "slower");
-    tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>",
-                 tfc_html_us(a, tfc_table_number(t, r, "simulated_us")), tfc_html_bytes(b, moved));
-    if (!tfc_str_is(state, "ok") && !tfc_str_equal(state, label)) {
-      tfc_page_add(p, "<span class=\"tag odd\">");
-      tfc_page_escaped(p, state);
-      tfc_page_add(p, "</span> ");
-    }
-    if (p->kept) { // a database in memory has only modelled results, so no tag needs to say that
-      tfc_page_add(p, "<span class=\"tag%s\">", tfc_str_is(label, "measured") ? "" : " odd");
-      tfc_page_escaped(p, label);
-      tfc_page_add(p, "</span> ");
-    }
-    tfc_page_add(p, "<span class=\"note why\">");
-    tfc_page_escaped(p, message);
-    tfc_page_add(p, "</span></td></tr>\n");
-  }
+  tfc_page_add(p, "<h2>The answer and its rivals</h2>\n<p>%s.</p>\n",
+               p->kept ? "Medians of timed steps, first operation's start to last operation's end; rows without steps "
+                         "were only simulated"
+                       : "Rows without a step are what each algorithm found by itself");
+  begin_results(p);
+  for (uint32_t r = 0; r < t->row_count; r++)
+    if (!tfc_report_is_folded(t, r)) add_result(p, r, answer, top);
   tfc_page_add(p, "</tbody></table></div>\n");
+  if (folded) {
+    tfc_page_add(p, "<details><summary>%u rival%s that %s only simulated</summary>", folded, folded == 1 ? "" : "s",
+                 folded == 1 ? "was" : "were");
+    begin_results(p);
+    for (uint32_t r = 0; r < t->row_count; r++)
+      if (tfc_report_is_folded(t, r)) add_result(p, r, answer, top);
+    tfc_page_add(p, "</tbody></table></div></details>\n");
+  }
   tfc_page_query(p, "The query behind this table", tfc_report_sql_results);
+}
+
+static tfc_status add_warnings(struct tfc_page *p) {
+  struct tfc_table t = {0};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_query(p->store, tfc_report_sql_warnings, &p->args, &t));
+  if (t.row_count) tfc_page_add(p, "<section id=\"warnings\">");
+  for (uint32_t r = 0; r < t.row_count; r++) {
+    if (r == TFC_REPORT_WARNINGS)
+      tfc_page_add(p, "<details><summary>%u more warnings</summary>", t.row_count - TFC_REPORT_WARNINGS);
+    tfc_page_add(p, "<p><b>Warning:</b> ");
+    tfc_page_escaped(p, tfc_table_text(&t, r, "text"));
+    tfc_page_add(p, "</p>\n");
+  }
+  if (t.row_count > TFC_REPORT_WARNINGS) tfc_page_add(p, "</details>");
+  if (t.row_count) tfc_page_add(p, "</section>\n");
+out:
+  tfc_table_deinit(&t);
+  return s;
 }
 
 // --- Plots -----------------------------------------------------------------------------------------------------------
@@ -233,6 +269,7 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
     tfc_page_escaped(&p, (tfc_str){ending.data, ending.size});
     tfc_page_add(&p, "</p>\n");
   }
+  TFC_TRY(s, add_warnings(&p));
   TFC_TRY(s, tfc_page_summary(&p));
   add_results(&p);
   tfc_page_devices(&p);

@@ -55,13 +55,16 @@ static void add_path(struct tfc_page *p, const struct tfc_table *types, const st
   tfc_page_add(p, "</div>\n");
 }
 
-static void add_winnings(struct tfc_page *p, const struct tfc_table *won, bool has_rates) {
+static void add_winnings(struct tfc_page *p, const struct tfc_report_summary *m) {
+  const struct tfc_table *won = &m->lists.tables[1];
   char a[32], b[32];
   if (!won->row_count) return;
-  tfc_page_add(p, "<div><h3>What would help most</h3>\n<p>Operations of the critical path, %s:</p><ol>",
-               has_rates ? "if they ran at the run's best rates" : "if they were as fast as they once were");
+  tfc_page_add(p, "<div><h3>What would help most</h3>\n<p>%s:</p><ol>",
+               m->modelled    ? "What the critical path takes besides operations on their fastest kind of device"
+               : m->has_rates ? "Operations of the critical path, if they ran at the run's best rates"
+                              : "Operations of the critical path, if they were as fast as they once were");
   for (uint32_t r = 0; r < won->row_count && r < 3; r++) {
-    tfc_page_add(p, "<li>%s of %s in ", tfc_show_us(a, tfc_table_number(won, r, "won_us")),
+    tfc_page_add(p, "<li>%s of %s: ", tfc_show_us(a, tfc_table_number(won, r, "won_us")),
                  tfc_show_us(b, tfc_table_number(won, r, "time_us")));
     tfc_page_escaped(p, tfc_table_text(won, r, "node"));
     tfc_page_add(p, "</li>");
@@ -105,7 +108,7 @@ tfc_status tfc_page_summary(struct tfc_page *p) {
   tfc_page_add(p, "<section id=\"summary\"><div class=\"tiles\">\n");
   add_gaps(p, &m.gaps.tables[0]);
   add_path(p, &m.path.tables[1], &m.path.tables[2]);
-  add_winnings(p, &m.lists.tables[1], m.has_rates);
+  add_winnings(p, &m);
   add_pairs(p, &m.lists.tables[0]);
   tfc_page_add(p, "</div>\n");
   tfc_text_printf(&queries,

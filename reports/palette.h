@@ -13,8 +13,9 @@ enum { TFC_DEVICE_COLOURS = 16, TFC_OP_FAMILIES = 9 };
 uint32_t tfc_palette_device(tfc_str name);
 uint32_t tfc_palette_family(tfc_str op); // TFC_OP_FAMILIES - 1 stands for all types without a family
 const char *tfc_palette_family_name(uint32_t family);
-uint32_t tfc_palette_device_rgb(uint32_t index); // 0xRRGGBB, on a light page
+uint32_t tfc_palette_device_rgb(uint32_t index); // 0xRRGGBB, on all pages
 uint32_t tfc_palette_family_rgb(uint32_t family);
+uint32_t tfc_palette_family_dark_rgb(uint32_t family); // on a dark page
 // Writes CSS: custom properties --d0.. and --f0.., and classes .d0.. and .f0.. that fill with them, for light and dark
 // pages.
 void tfc_palette_css(struct tfc_text *out);

@@ -55,8 +55,14 @@ tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_q
 // the database does not say.
 void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *args, char out[16]);
 
+// Whether a row of tfc_report_sql_results is a rival that was only simulated, about which there is nothing more to say:
+// the terminal and the page list these apart from the others.
+bool tfc_report_is_folded(const struct tfc_table *results, uint32_t row);
+// The terminal and the page show so many warnings of a run at first.
+enum { TFC_REPORT_WARNINGS = 5 };
+
 // The SQL queries of these reports, which --json and the page show.
 extern const char tfc_report_sql_runs[], tfc_report_sql_run[], tfc_report_sql_results[], tfc_report_sql_devices[],
-    tfc_report_sql_in_flight[];
+    tfc_report_sql_in_flight[], tfc_report_sql_warnings[];
 
 #endif

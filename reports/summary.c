@@ -29,6 +29,13 @@ const char tfc_report_sql_rates[] =
 static const char sql_nodes[] = "SELECT n.name, n.flops, n.bytes_touched, (SELECT MIN(c.fastest_us) FROM v_cost c WHERE"
                                 " c.run_id = n.run_id AND c.node_id = n.node_id) AS fastest_us FROM v_node n WHERE"
                                 " n.run_id = :run";
+static const char sql_dispatch[] = "SELECT name, dispatch_us FROM v_device WHERE run_id = :run";
+
+const char *tfc_report_winnings_heading(const struct tfc_report_summary *m) {
+  return m->modelled    ? "what this path takes besides operations on their fastest kind of device"
+         : m->has_rates ? "operations of this path at the run's best rates"
+                        : "operations of this path as fast as they once were";
+}
 
 // --- Lists -----------------------------------------------------------------------------------------------------------
 
@@ -64,35 +71,86 @@ static int most_won(const void *a, const void *b) {
   return tfc_str_compare(x[0].text, y[0].text);
 }
 
+static tfc_status add_winning(tfc_str node, double time, double least, struct tfc_table *out, struct tfc_arena *arena) {
+  struct tfc_cell *row;
+  if (least != least || !(time > least)) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_table_add(out, &row));
+  row[0] = tfc_cell_text(tfc_arena_str(arena, node)), row[1] = tfc_cell_real(time);
+  row[2] = tfc_cell_real(least), row[3] = tfc_cell_real(time - least);
+  return NULL;
+}
+
 // Sorts the operations of the path by the time that they take above max(flops / best rate, bytes / best rate); if their
 // FLOP and bytes are not known, above the fastest time ever measured for them.
-static tfc_status list_winnings(const struct tfc_table *path, const struct tfc_table *nodes,
-                                const struct tfc_table *rates, struct tfc_table *out, struct tfc_arena *arena) {
-  static const char *const columns[] = {"node", "time_us", "least_us", "won_us", NULL};
+static tfc_status list_measured(const struct tfc_table *path, const struct tfc_table *nodes,
+                                const struct tfc_strmap *row_of, const struct tfc_table *rates, struct tfc_table *out,
+                                struct tfc_arena *arena) {
   double flops = tfc_table_number(rates, 0, "flops_per_us"), bytes = tfc_table_number(rates, 0, "bytes_per_us");
-  tfc_status s = NULL;
-  struct tfc_strmap row_of = {0}; // from a node's name to its row of `nodes`
-  TFC_TRY(s, tfc_table_init(out, columns));
-  for (uint32_t n = 0; n < nodes->row_count; n++)
-    if (!tfc_strmap_put(&row_of, tfc_table_cell(nodes, n, 0)->text, n, NULL))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
   for (uint32_t r = 0; r < path->row_count; r++) {
     tfc_str node = tfc_table_text(path, r, "node");
     double time = tfc_table_number(path, r, "time_us"), least = 0;
     if (!tfc_str_is(tfc_table_text(path, r, "kind"), "operation")) continue;
-    const uint64_t *known = tfc_strmap_get(&row_of, node);
+    const uint64_t *known = tfc_strmap_get(row_of, node);
     if (!known) continue; // the FLOP and bytes of this node are not known
     const uint32_t n = (uint32_t)*known;
     double work = tfc_table_cell(nodes, n, 1)->real, touched = tfc_table_cell(nodes, n, 2)->real;
     if (work == work && flops > 0) least = fmax(least, work / flops);
     if (touched == touched && bytes > 0) least = fmax(least, touched / bytes);
     if (!(least > 0)) least = tfc_table_cell(nodes, n, 3)->real;
-    if (least != least || !(time > least)) continue;
-    struct tfc_cell *row;
-    TFC_TRY(s, tfc_table_add(out, &row));
-    row[0] = tfc_cell_text(tfc_arena_str(arena, node)), row[1] = tfc_cell_real(time);
-    row[2] = tfc_cell_real(least), row[3] = tfc_cell_real(time - least);
+    TFC_RETURN_IF_ERROR(add_winning(node, time, least, out, arena));
   }
+  return NULL;
+}
+
+// In a simulated step no operation is slower than its description. What can be won there is the time of transfers, the
+// dispatch of operations (all of it in one row), and what an operation takes longer than on its fastest kind of device.
+static tfc_status list_modelled(const struct tfc_table *path, const struct tfc_table *nodes,
+                                const struct tfc_strmap *row_of, const struct tfc_table *devices, struct tfc_table *out,
+                                struct tfc_arena *arena) {
+  double dispatched = 0;
+  uint32_t count = 0;
+  char text[96];
+  for (uint32_t r = 0; r < path->row_count; r++) {
+    const tfc_str node = tfc_table_text(path, r, "node"), device = tfc_table_text(path, r, "device");
+    const double time = tfc_table_number(path, r, "time_us");
+    if (!tfc_str_is(tfc_table_text(path, r, "kind"), "operation")) {
+      const tfc_str source = tfc_table_text(path, r, "source");
+      char *name =
+          tfc_format("%.*s: transfer, %.*s to %.*s", TFC_STR_ARG(node), TFC_STR_ARG(source), TFC_STR_ARG(device));
+      if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+      tfc_status s = add_winning(tfc_str_from(name), time, 0, out, arena);
+      free(name);
+      TFC_RETURN_IF_ERROR(s);
+      continue;
+    }
+    double dispatch = 0;
+    for (uint32_t d = 0; d < devices->row_count; d++)
+      if (tfc_str_equal(tfc_table_text(devices, d, "name"), device))
+        dispatch = tfc_table_number(devices, d, "dispatch_us");
+    if (!(dispatch > 0) || !(time > 0)) dispatch = 0;
+    dispatched += dispatch, count += dispatch > 0;
+    const uint64_t *known = tfc_strmap_get(row_of, node);
+    const double fastest = known ? tfc_table_cell(nodes, (uint32_t)*known, 3)->real : (double)NAN;
+    // Simulated times are whole nanoseconds in the database: less than one is no difference.
+    if (time - dispatch - fastest > 0.0011)
+      TFC_RETURN_IF_ERROR(add_winning(node, time, fastest + dispatch, out, arena));
+  }
+  snprintf(text, sizeof text, "the dispatch of %u operation%s", count, count == 1 ? "" : "s");
+  return add_winning(tfc_str_from(text), dispatched, 0, out, arena);
+}
+
+static tfc_status list_winnings(const struct tfc_table *path, const struct tfc_table *nodes,
+                                const struct tfc_table *rates, const struct tfc_table *devices, bool modelled,
+                                struct tfc_table *out, struct tfc_arena *arena) {
+  static const char *const columns[] = {"node", "time_us", "least_us", "won_us", NULL};
+  tfc_status s = NULL;
+  struct tfc_strmap row_of = {0}; // from a node's name to its row of `nodes`
+  TFC_TRY(s, tfc_table_init(out, columns));
+  for (uint32_t n = 0; n < nodes->row_count; n++)
+    if (!tfc_strmap_put(&row_of, tfc_table_cell(nodes, n, 0)->text, n, NULL))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  TFC_TRY(s, modelled ? list_modelled(path, nodes, &row_of, devices, out, arena)
+                      : list_measured(path, nodes, &row_of, rates, out, arena));
   if (out->row_count) qsort(out->cells, out->row_count, out->column_count * sizeof *out->cells, most_won);
 out:
   tfc_strmap_deinit(&row_of);
@@ -102,16 +160,19 @@ out:
 tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_args *args,
                                 struct tfc_report_summary *out) {
   struct tfc_report_summary m = {.lists = {.names = {"pairs", "winnings"}, .count = 2}};
-  struct tfc_table pairs = {0}, nodes = {0}, rates = {0};
+  struct tfc_table pairs = {0}, nodes = {0}, rates = {0}, devices = {0};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_gaps(store, args->run, &m.gaps));
   TFC_TRY(s, tfc_report_critical(store, args->run, &m.path));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_pairs, args, &pairs));
   TFC_TRY(s, tfc_table_query(store, sql_nodes, args, &nodes));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_rates, args, &rates));
+  TFC_TRY(s, tfc_table_query(store, sql_dispatch, args, &devices));
+  m.modelled = *tfc_report_simulated(store, args) != 0;
   m.has_rates = tfc_table_number(&rates, 0, "flops_per_us") > 0 || tfc_table_number(&rates, 0, "bytes_per_us") > 0;
   TFC_TRY(s, list_pairs(&pairs, &m.gaps.tables[0], &m.lists.tables[0], &m.lists.arena));
-  TFC_TRY(s, list_winnings(&m.path.tables[0], &nodes, &rates, &m.lists.tables[1], &m.lists.arena));
+  TFC_TRY(s,
+          list_winnings(&m.path.tables[0], &nodes, &rates, &devices, m.modelled, &m.lists.tables[1], &m.lists.arena));
   *out = m;
   m = (struct tfc_report_summary){0};
 out:
@@ -119,6 +180,7 @@ out:
   tfc_table_deinit(&pairs);
   tfc_table_deinit(&nodes);
   tfc_table_deinit(&rates);
+  tfc_table_deinit(&devices);
   return s;
 }
 void tfc_report_summary_deinit(struct tfc_report_summary *m) {
@@ -173,11 +235,11 @@ static void print_path(const struct tfc_report_lists *path, const char *simulate
   tfc_text_printf(out, " to %s\n", tfc_report_fit(name, tfc_table_text(edges, 0, "target"), 10));
 }
 
-static void print_winnings(const struct tfc_table *won, bool has_rates, struct tfc_text *out) {
+static void print_winnings(const struct tfc_report_summary *m, struct tfc_text *out) {
+  const struct tfc_table *won = &m->lists.tables[1];
   char a[32], b[32], name[96];
   if (!won->row_count) return;
-  tfc_text_printf(out, "\nWhat would help most: operations of this path %s\n",
-                  has_rates ? "at the run's best rates" : "as fast as they once were");
+  tfc_text_printf(out, "\nWhat would help most:%s%s\n", m->modelled ? "\n  " : " ", tfc_report_winnings_heading(m));
   for (uint32_t r = 0; r < won->row_count && r < 3; r++)
     tfc_text_printf(out, "  %10s of %10s  %s\n", tfc_show_us(a, tfc_table_number(won, r, "won_us")),
                     tfc_show_us(b, tfc_table_number(won, r, "time_us")),
@@ -205,7 +267,7 @@ tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_ar
     print_gaps(&m.gaps.tables[0], out);
     print_pairs(&m.lists.tables[0], out);
     print_path(&m.path, tfc_report_simulated(store, args), out);
-    print_winnings(&m.lists.tables[1], m.has_rates, out);
+    print_winnings(&m, out);
   } else
     tfc_text_printf(out, "\nNo step of the answer was recorded operation by operation.\n");
   print_next(tfc_store_path(store), args, out);

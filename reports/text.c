@@ -1,6 +1,7 @@
 // SQL queries that several reports use, and reports as plain text.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,6 +14,7 @@
 const char tfc_report_sql_runs[] =
     "SELECT run_id, state, program, graph, label, started_unix_s, wall_s, step_median_us, step_count, whole_us,"
     " best_single_us, expert_us, algorithm, episodes FROM v_run ORDER BY run_id";
+const char tfc_report_sql_warnings[] = "SELECT number, text FROM v_warning WHERE run_id = :run ORDER BY number";
 const char tfc_report_sql_run[] = "SELECT * FROM v_run WHERE run_id = :run";
 // Lists the undivided machine first, then the answer, then rivals by their time, then placements that were only
 // simulated. Other candidates of the search are not listed.
@@ -158,6 +160,24 @@ static void add_wrapped(struct tfc_text *out, const char *indent, tfc_str text) 
   }
 }
 
+// The first ones; the view has them all.
+static tfc_status add_warnings(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_text *out) {
+  struct tfc_table t = {0};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_warnings, args, &t));
+  for (uint32_t r = 0; r < t.row_count && r < TFC_REPORT_WARNINGS; r++) {
+    char *text = tfc_format("warning: %.*s", TFC_STR_ARG(tfc_table_text(&t, r, "text")));
+    if (!text) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    add_wrapped(out, "  ", tfc_str_from(text));
+    free(text);
+  }
+  if (t.row_count > TFC_REPORT_WARNINGS)
+    tfc_text_printf(out, "  and %u more warnings (view v_warning)\n", t.row_count - TFC_REPORT_WARNINGS);
+out:
+  tfc_table_deinit(&t);
+  return s;
+}
+
 // learning: also what learning contributed; tfc-place prints that above.
 static tfc_status add_ending(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_table *run,
                              bool learning, struct tfc_text *out) {
@@ -178,11 +198,30 @@ tfc_status tfc_report_explain(struct tfc_store *store, int64_t run_id, struct tf
     TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args, &run));
     TFC_TRY(s, add_ending(store, &args, &run, false, out));
   }
+  TFC_TRY(s, add_warnings(store, &args, out));
   TFC_TRY(s, tfc_report_summary(store, &args, out));
   if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
 out:
   tfc_table_deinit(&run);
   return s;
+}
+
+bool tfc_report_is_folded(const struct tfc_table *results, uint32_t row) {
+  const double us = tfc_table_number(results, row, "step_median_us");
+  return us != us && tfc_str_is(tfc_table_text(results, row, "state"), "modelled") &&
+         !tfc_table_text(results, row, "message").size;
+}
+
+static void add_folded(const struct tfc_table *results, struct tfc_text *out) {
+  struct tfc_text text = {0};
+  char a[32];
+  for (uint32_t r = 0; r < results->row_count; r++)
+    if (tfc_report_is_folded(results, r))
+      tfc_text_printf(&text, "%s%.*s %s",
+                      text.size ? ", " : "only simulated: ", TFC_STR_ARG(tfc_table_text(results, r, "placement")),
+                      show(a, tfc_table_number(results, r, "simulated_us")));
+  if (text.size) add_wrapped(out, "  ", (tfc_str){text.data, text.size});
+  tfc_text_deinit(&text);
 }
 
 tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
@@ -201,6 +240,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
                   tfc_str_is(label, "modelled") ? " (simulated)" : "");
   add_wrapped(out, "  ", tfc_table_text(&run, 0, "command"));
   add_wrapped(out, "  ", tfc_table_text(&run, 0, "message"));
+  TFC_TRY(s, add_warnings(store, &args, out));
   tfc_str cpu = tfc_table_text(&run, 0, "cpu_model");
   tfc_text_printf(out, "  %s%sseed %.0f; %.0f candidates measured\n\n", tfc_report_fit(text, cpu, 36),
                   cpu.size ? "; " : "", tfc_table_number(&run, 0, "seed"), tfc_table_number(&run, 0, "episodes"));
@@ -209,6 +249,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
     tfc_text_printf(out, "  %-20s %9s %20s %5s %8s %9s\n", "placement", "step", "quartiles", "steps", "speed-up",
                     "simulated");
     for (uint32_t r = 0; r < results.row_count; r++) {
+      if (tfc_report_is_folded(&results, r)) continue;
       double median = tfc_table_number(&results, r, "step_median_us");
       bool is_answer = tfc_table_number(&results, r, "is_answer") == 1;
       tfc_str name = tfc_table_text(&results, r, "placement"), how = tfc_table_text(&results, r, "state"),
@@ -231,6 +272,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
       if (median == median && !tfc_str_is(how, "ok")) add_wrapped(out, "    ", how);
       add_wrapped(out, "    ", message);
     }
+    add_folded(&results, out);
     tfc_text_printf(out, "\n");
   }
   const bool loads = tfc_str_is(tfc_table_text(&run, 0, "objective"), "throughput");

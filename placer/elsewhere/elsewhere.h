@@ -32,6 +32,7 @@ struct tfc_elsewhere_settings {
   const char *database, *program_command; // --db; the whole command line, for the database
   int64_t resume;                         // number of the run to resume; 0: none, < 0: the last interrupted one
   void (*say)(bool warning, const char *text); // a line for people
+  struct tfc_warnings *warnings;               // those that the program printed, stored with the run; may be NULL
   // Called when another placement has become the best measured one, so that the program can keep it should the run be
   // killed. NULL: nothing is kept.
   tfc_status (*improved)(void *user, const struct tfc_placement *best);

@@ -7,6 +7,7 @@
 
 #include "placer/elsewhere/record.h"
 #include "profiler/collector.h"
+#include "profiler/warnings.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
 
@@ -297,6 +298,7 @@ tfc_status tfc_elsewhere_close(struct tfc_elsewhere *r, const struct tfc_elsewhe
   if (r->out->placement) TFC_TRY(s, tfc_placement_format(r->out->placement, &document));
   TFC_TRY(s, tfc_store_begin(r->store));
   if (r->out->summary) TFC_TRY(s, tfc_store_set_state(r->store, r->run, "learning", tfc_str_from(r->out->summary)));
+  TFC_TRY(s, tfc_warnings_store(r->o->settings->warnings, r->store, r->run));
   TFC_TRY(s, tfc_store_finish_run(r->store, r->run,
                                   &(struct tfc_store_answer){.state = broken_off ? "interrupted"
                                                                       : failed   ? "failed"

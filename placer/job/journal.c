@@ -8,6 +8,7 @@
 #include "placer/measure/evaluator.h"
 #include "profiler/host.h"
 #include "profiler/statistics.h"
+#include "profiler/warnings.h"
 #include "runtime/base/no_memory.h"
 
 enum { RAW_KEPT = 20 }; // for so many candidates the times of single operations are kept in the database
@@ -19,7 +20,7 @@ static const char *label_of(const struct tfc_job_model *m) {
 // --- Beginning a run -----------------------------------------------------------------------------------------------
 tfc_status tfc_job_journal_open(struct tfc_job_journal *j, const struct tfc_job_options *o,
                                 const struct tfc_job_clock *clock) {
-  *j = (struct tfc_job_journal){.clock = clock};
+  *j = (struct tfc_job_journal){.clock = clock, .warnings = o->warnings};
   return tfc_store_open(o->database, &(struct tfc_store_options){.write = true, .purpose = o->program}, &j->store);
 }
 
@@ -428,6 +429,7 @@ tfc_status tfc_job_journal_progress(struct tfc_job_journal *j, const struct tfc_
   TFC_TRY(s, store_levels(j, c));
   if (m->learned) TFC_TRY(s, store_learned(j, m));
   TFC_TRY(s, store_proposers(j, proposers));
+  TFC_TRY(s, tfc_warnings_store(j->warnings, j->store, j->run));
   TFC_TRY(s, tfc_store_commit(j->store));
 out:
   tfc_text_deinit(&text);
@@ -447,6 +449,7 @@ out:
 tfc_status tfc_job_journal_finish(struct tfc_job_journal *j, const struct tfc_store_answer *answer) {
   tfc_status s = NULL;
   TFC_TRY(s, tfc_store_begin(j->store));
+  TFC_TRY(s, tfc_warnings_store(j->warnings, j->store, j->run));
   TFC_TRY(s, tfc_store_finish_run(j->store, j->run, answer));
   TFC_TRY(s, tfc_store_commit(j->store));
   TFC_TRY(s, tfc_store_index(j->store));

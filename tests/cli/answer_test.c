@@ -159,11 +159,11 @@ static void test_step(void **state) {
       "  single:cpu:0    1.000 ms  1.000 .. 1.100 ms     7    2.000\n"
       "  single:cpu:1           -  does not fit in memory, cpu:1 needs 2.0 MB\n"
       "  expert          750.0 us  740.0 .. 760.0 us     2    1.500  stopped early\n"
-      "  heft            625.0 us  (simulated)                1.250\n"
       "  etf                    -  not allowed\n"
       "  dls                    -\n"
       "      failed, a message that is so long that it has no room behind the row and\n"
       "      goes below it, in two lines\n"
+      "  only simulated: heft 625.0 us\n"
       "\n"
       "  device         busy  peak memory  sends\n"
       "  cpu:0        75.5 %       1.5 MB  (its limit is 2.0 MB) 7.0 kB to cpu:1\n"
@@ -242,8 +242,8 @@ static void test_throughput(void **state) {
          "  placement           step  steps         load a step to found  speed-up (95 %)\n"
          "  found           900.0 us     30 200.0 us (measured)           4.00 (3.50-4.50)\n"
          "  single:cpu:0    800.0 us     24 800.0 us (modelled)    4.000\n"
-         "  heft            700.0 us   sim. 300.0 us (modelled)    1.500\n"
          "  etf                    -  failed\n"
+         "  only simulated (their loads): heft 300.0 us\n"
          "\n");
 }
 

@@ -1,5 +1,6 @@
 // Plays whole jobs on a machine whose step times are known (played_job.h), for what single phases and options do:
 // random placements, given ones, files, the expert's placement, devices that fail, limits of memory, learners.
+#include "profiler/warnings.h"
 #include "tests/placer/played_whole_job.h"
 
 // --- Random placements, measured again and again -------------------------------------------------------------------
@@ -47,7 +48,9 @@ static void evaluated(void **state) {
   (void)state;
   begin();
   struct tfc_job_options o = options_of();
-  o.evaluate = "single:cpu:1";
+  struct tfc_warnings warnings = TFC_WARNINGS_INIT;
+  tfc_warnings_add(&warnings, "other programs are at work");
+  o.evaluate = "single:cpu:1", o.warnings = &warnings;
   assert_ok(tfc_job_run(&o, &out));
   show_log();
   assert_int_equal(times_logged(" batch 1111111; 1 + 4 x 5, best 827, trace all, until 75.00"), 1);
@@ -58,6 +61,8 @@ static void evaluated(void **state) {
   assert_true(out.rows[0].median_us == 827 && out.rows[0].steps == 20);
   assert_true(out.placement->value_us == 827 && out.placement->transfers == 0);
   rows_are("SELECT name, role, episode FROM placement WHERE placement_id = 3", "evaluated baseline -");
+  rows_are("SELECT number, text FROM warning", "1 other programs are at work");
+  tfc_warnings_deinit(&warnings);
   rows_are("SELECT state, answer IS NOT NULL FROM run", "done 1");
   tfc_job_outcome_deinit(&out);
   o.evaluate = "single:cpu:7";

@@ -13,6 +13,7 @@
 #include "profiler/schema.h"
 #include "profiler/store.h"
 #include "profiler/store_read.h"
+#include "profiler/warnings.h"
 
 static char folder[64], path[96];
 static struct tfc_store *store;
@@ -430,6 +431,35 @@ static void finding(void **state) {
   assert_fails(tfc_store_find_run(store, -1, &id), TFC_NOT_FOUND, "holds no runs");
 }
 
+// A run has each warning once, in their order; what was stored before stays.
+static void warned(void **state) {
+  (void)state;
+  struct tfc_warnings warnings = TFC_WARNINGS_INIT;
+  char text[32];
+  int64_t deleted;
+  tfc_warnings_add(&warnings, "load | 2\nand more");
+  tfc_warnings_add(&warnings, "strings");
+  tfc_warnings_add(&warnings, "load | 2\nand more");
+  assert_ok(tfc_store_begin(store));
+  assert_ok(tfc_warnings_store(NULL, store, run));
+  assert_ok(tfc_warnings_store(&warnings, store, run));
+  tfc_warnings_add(&warnings, "bound");
+  assert_ok(tfc_warnings_store(&warnings, store, run));
+  assert_ok(tfc_store_add_warning(store, 1, "strings"));
+  assert_ok(tfc_store_commit(store));
+  holds("SELECT run_id, number, text FROM v_warning ORDER BY run_id, number",
+        "1|1|strings;2|1|load | 2\nand more;2|2|strings;2|3|bound;");
+  for (int i = 0; i < 2 * TFC_WARNINGS_MOST; i++) {
+    snprintf(text, sizeof text, "number %d", i);
+    tfc_warnings_add(&warnings, text);
+  }
+  assert_int_equal(warnings.count, TFC_WARNINGS_MOST);
+  assert_string_equal(warnings.texts[TFC_WARNINGS_MOST - 1], "number 60");
+  assert_ok(tfc_store_gc(store, 1, &deleted));
+  holds("SELECT COUNT(*), MIN(run_id) FROM v_warning", "3|2;");
+  tfc_warnings_deinit(&warnings);
+}
+
 // Lists the statements that undo what each version of the schema added.
 static void older_versions(void **state) {
   (void)state;
@@ -443,7 +473,8 @@ static void older_versions(void **state) {
       "ALTER TABLE device DROP COLUMN math;",
       "",
       "DROP TABLE prediction; DROP TABLE proposer;",
-      "DROP TABLE policy_search;"};
+      "DROP TABLE policy_search;",
+      "DROP TABLE warning;"};
   _Static_assert(sizeof without / sizeof *without == TFC_SCHEMA_VERSION, "an entry for each version");
   static const char all[] =
       "SELECT m.name, c.name, c.type, c.pk FROM sqlite_schema m, pragma_table_info(m.name) c WHERE"
@@ -480,7 +511,8 @@ static void older_versions(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(runs),     TEST(placements), TEST(machine_and_graph), TEST(steps),
-                                     TEST(gpu_work), TEST(finding),    TEST(older_versions)};
+  const struct CMUnitTest tests[] = {TEST(runs),   TEST(placements),    TEST(machine_and_graph),
+                                     TEST(steps),  TEST(gpu_work),      TEST(finding),
+                                     TEST(warned), TEST(older_versions)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

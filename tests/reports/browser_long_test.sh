@@ -79,7 +79,7 @@ grep -q 'id="streams"' "$work/page/index.html" || { echo "gpu: no streams"; fail
 
 # A run whose candidates say what the learned policy did.
 rm -f "$work/run.db"
-gzip -dc "$here/schemas/9.sql.gz" | sqlite3 "$work/run.db" || exit 1
+gzip -dc "$here/schemas/10.sql.gz" | sqlite3 "$work/run.db" || exit 1
 page learned
 grep -q 'id="policy"' "$work/page/index.html" || { echo "learned: no plot of the policy"; failed=1; }
 

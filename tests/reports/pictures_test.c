@@ -49,6 +49,8 @@ static int set_up(void **state) {
   change("INSERT INTO assignment SELECT e.placement, a.unit_id, CASE a.unit_id WHEN 0 THEN 1 ELSE a.device_id END FROM"
          " assignment a JOIN placement p USING (placement) JOIN placement e ON e.name = 'expert' WHERE p.name ="
          " 'answer'");
+  change("INSERT INTO warning WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 7) SELECT 1, n,"
+         " 'load <' || n || '> on a machine of which there is so much to say that it takes two lines' FROM i");
   assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
   assert_ok(tfc_report_html(store, -1, &html));
   page = html.data;
@@ -72,6 +74,27 @@ static char *part(const char *text, const char *from, const char *to) {
   const char *end = strstr(begin += strlen(from), to);
   if (!end) fail_msg("no '%s' behind '%s'", to, from);
   return strndup(begin, (size_t)(end - begin));
+}
+
+// Five warnings are shown, the others when asked for; terminals are told where they are.
+static void test_warnings(void **state) {
+  (void)state;
+  struct tfc_text text = {0};
+  char *shown = part(page, "<section id=\"warnings\">", "</section>");
+  tells(shown, "<p><b>Warning:</b> load &lt;1&gt; on a machine");
+  tells(shown, "load &lt;5&gt;");
+  tells(strstr(shown, "<details><summary>2 more warnings</summary>"), "load &lt;7&gt;");
+  free(shown);
+  assert_true(strstr(page, "id=\"warnings\"") < strstr(page, "id=\"summary\""));
+  assert_ok(tfc_report_show(store, 1, &text));
+  tells(text.data, "\n  warning: load <1> on a machine of which there is so much to say that it takes\n  two lines\n  "
+                   "warning: load <2>");
+  tells(text.data, "\n  and 2 more warnings (view v_warning)\n");
+  assert_null(strstr(text.data, "load <6>"));
+  tfc_text_deinit(&text);
+  assert_ok(tfc_report_explain(store, 1, &text));
+  tells(text.data, "  warning: load <1>");
+  tfc_text_deinit(&text);
 }
 
 // The step takes 600 us, which is a width of 100,000: 1 us is 166.67. Lanes are 66 high.
@@ -549,87 +572,6 @@ static void test_endings(void **state) {
 
 // --- parts ---------------------------------------------------------------------------------------------------------
 
-// Writes a colour as lightness and two opponent colours (CIE 1976 L*a*b*, D65), in which distances are about what
-// people see.
-static void lab_of(uint32_t rgb, double out[3]) {
-  static const double xyz[3][3] = {{0.4339, 0.3762, 0.1899}, {0.2126, 0.7152, 0.0722}, {0.0177, 0.1095, 0.8728}};
-  double f[3];
-  for (int i = 0; i < 3; i++) {
-    double sum = 0;
-    for (int k = 0; k < 3; k++) {
-      const double c = (double)(rgb >> (16 - 8 * k) & 255) / 255;
-      sum += xyz[i][k] * (c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
-    }
-    f[i] = sum > 0.008856 ? cbrt(sum) : 7.787 * sum + 16.0 / 116;
-  }
-  out[0] = 116 * f[1] - 16, out[1] = 500 * (f[0] - f[1]), out[2] = 200 * (f[1] - f[2]);
-}
-
-// No colour of a device looks like that of another device or of a family of operations.
-static void test_distances(void **state) {
-  (void)state;
-  enum { ALL = TFC_DEVICE_COLOURS + TFC_OP_FAMILIES };
-  double lab[ALL][3];
-  for (uint32_t i = 0; i < ALL; i++)
-    lab_of(i < TFC_DEVICE_COLOURS ? tfc_palette_device_rgb(i) : tfc_palette_family_rgb(i - TFC_DEVICE_COLOURS), lab[i]);
-  for (uint32_t i = 0; i < ALL; i++)
-    for (uint32_t k = 0; k < i; k++) {
-      double sum = 0;
-      for (int c = 0; c < 3; c++) sum += (lab[i][c] - lab[k][c]) * (lab[i][c] - lab[k][c]);
-      if (sqrt(sum) < 9) fail_msg("colours %u and %u differ by %.1f", k, i, sqrt(sum));
-    }
-}
-
-static void test_palette(void **state) {
-  (void)state;
-  static const struct {
-    const char *op;
-    uint32_t family;
-  } ops[] = {{"MatMul", 0},
-             {"BatchMatMulV2", 0},
-             {"_FusedMatMul", 0},
-             {"Conv2DBackpropInput", 1},
-             {"MaxPoolGrad", 1},
-             {"AddV2", 2},
-             {"ReluGrad", 2},
-             {"Exp", 2},
-             {"Softmax", 3},
-             {"AddN", 3},
-             {"BiasAddGrad", 3},
-             {"ConcatV2", 4},
-             {"Reshape", 4},
-             {"ApplyAdam", 5},
-             {"AssignAddVariableOp", 5},
-             {"Switch", 6},
-             {"TensorListStack", 6},
-             {"RandomUniform", 7},
-             {"StatelessRandomNormal", 7},
-             {"Nonsense", 8},
-             {"", 8},
-             {"Switches", 8},
-             {"XSwitch", 8}};
-  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-    if (tfc_palette_family(tfc_str_from(ops[i].op)) != ops[i].family)
-      fail_msg("'%s' is of family %u", ops[i].op, tfc_palette_family(tfc_str_from(ops[i].op)));
-  assert_int_equal(tfc_palette_device(TFC_STR("cpu:0")), 0);
-  assert_int_equal(tfc_palette_device(TFC_STR("cpu:7")), 7);
-  assert_int_equal(tfc_palette_device(TFC_STR("cpu:13")), 13);
-  assert_int_equal(tfc_palette_device(TFC_STR("host")), 0);
-  assert_int_equal(tfc_palette_device(TFC_STR("gpu:0")), 8);
-  assert_int_equal(tfc_palette_device(TFC_STR("gpu:10")), 2);
-  assert_int_equal(tfc_palette_device(TFC_STR("acc:1")), 5);
-  static const char *const kinds[] = {"cpu", "gpu", "vgpu", "acc"};
-  for (size_t k = 0; k < 4; k++) { // sixteen devices of a kind have sixteen colours
-    uint32_t seen = 0;
-    for (int i = 0; i < 16; i++) {
-      char name[16];
-      snprintf(name, sizeof name, "%s:%d", kinds[k], i);
-      seen |= 1u << tfc_palette_device(tfc_str_from(name));
-    }
-    assert_int_equal(seen, 0xffff);
-  }
-}
-
 static void test_scales(void **state) {
   (void)state;
   static const struct {
@@ -649,7 +591,7 @@ static void test_svg(void **state) {
   (void)state;
   static const char drawn[] =
       "<?xml?><svg id='x'><a id=\"y\" fill='rgb( 32,  36,  44)' stroke='rgb(1, 2, 3)'/><use href='#x'/><use "
-      "href=\"#y\"/><b clip='url(#x)' c='rgb(0, 114, 178)' d='rgb(51,34,136)'>rgb(</b></svg>rest";
+      "href=\"#y\"/><b clip='url(#x)' c='rgb(0, 110, 174)' d='rgb(51,33,135)'>rgb(</b></svg>rest";
   struct tfc_text out = {0};
   clean_svg("steps-n", drawn, strstr(drawn, "rest"), &out);
   assert_string_equal(out.data, "<svg id='steps-n-x'><a id=\"steps-n-y\" fill='var(--ink)' stroke='rgb(1, 2, 3)'/><use "
@@ -714,19 +656,11 @@ static void test_lists_page(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_timeline),
-                                     cmocka_unit_test(test_map),
-                                     cmocka_unit_test(test_nested_map),
-                                     cmocka_unit_test(test_many_devices),
-                                     cmocka_unit_test(test_small_operations),
-                                     cmocka_unit_test(test_data),
-                                     cmocka_unit_test(test_table),
-                                     cmocka_unit_test(test_trace),
-                                     cmocka_unit_test(test_palette),
-                                     cmocka_unit_test(test_distances),
-                                     cmocka_unit_test(test_scales),
-                                     cmocka_unit_test(test_svg),
-                                     cmocka_unit_test(test_lists_page),
-                                     cmocka_unit_test(test_endings)}; // must be last, because it changes the run
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_warnings),   cmocka_unit_test(test_timeline),     cmocka_unit_test(test_map),
+      cmocka_unit_test(test_nested_map), cmocka_unit_test(test_many_devices), cmocka_unit_test(test_small_operations),
+      cmocka_unit_test(test_data),       cmocka_unit_test(test_table),        cmocka_unit_test(test_trace),
+      cmocka_unit_test(test_scales),     cmocka_unit_test(test_svg),          cmocka_unit_test(test_lists_page),
+      cmocka_unit_test(test_endings)}; // must be last, because it changes the run
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -124,7 +124,7 @@ static void shown(void **state) {
       "  single:cpu:0          1.200 ms 1.100 ms .. 1.300 ms    30   2.000x  1.180 ms\n"
       "  single:cpu:1                 -               no fit     0           1.180 ms\n"
       "    cpu:1: needs 2.0 MB, its limit is 1.0 MB\n"
-      "  etf                          -             modelled     0           640.0 us\n"
+      "  only simulated: etf 640.0 us\n"
       "\n"
       "How far apart steps end:\n"
       "  answer, steps in flight: one ends every 300.0 us (3 times)\n"
@@ -200,6 +200,10 @@ static void shown(void **state) {
       "    5.0 %    30.0 us  transfers\n"
       "    0.3 %    2.00 us  waiting\n"
       "    5.0 %    30.0 us  of it net/d from cpu:0 to cpu:1\n"
+      "\n"
+      "What would help most:\n"
+      "  what this path takes besides operations on their fastest kind of device\n"
+      "     30.0 us of    30.0 us  net/d: transfer, cpu:0 to cpu:1\n"
       "\n"
       "Next: tfc-report critical 2, gaps 2, memory 2, nodes 2, trace 2;\n"
       "      tfc-report show 2 --out DIR (the page)\n",
@@ -416,7 +420,9 @@ static void page(void **state) {
             "answer by lns|600.0 us||600.0 us – 602.0 us|10||590.0 us|7.0 kB|measured |\n"
             "expert|900.0 us||880.0 us – 990.0 us|2|1.50× faster|890.0 us|–|cut measured |\n"
             "single:cpu:0|1.200 ms||1.100 ms – 1.300 ms|30|2.00× faster|1.180 ms|–|measured |\n"
-            "single:cpu:1|–|||||1.180 ms|–|no fit measured cpu:1: needs 2.0 MB, its limit is 1.0 MB|\n"
+            "single:cpu:1|–|||||1.180 ms|–|no fit measured cpu:1: needs 2.0 MB, its limit is 1.0 MB|\n");
+  html_says(html.data, "<details><summary>1 rival that was only simulated", "</details>",
+            "placement|step||quartiles|steps|answer is|simulated|moved||\n"
             "etf|–|||||640.0 us|–|modelled |\n");
   html_says(html.data, "<h2>Devices</h2>", "<details",
             "Under the answer, over its traced steps.\n"
@@ -462,6 +468,79 @@ static void page(void **state) {
   for (const char *p = html.data; (p = strstr(p, "<span class=\"tag odd\">")); p++) odd++;
   assert_int_equal(odd, 3); // the rows "cut", "no fit" and "modelled"
   tfc_text_deinit(&html);
+}
+
+// Places a cost graph on a described machine, and returns the page (malloc'd).
+static char *page_of(const char *costs, const char *machine, struct tfc_place_options options,
+                     struct tfc_place_outcome *outcome) {
+  char graph_path[128], machine_path[128];
+  struct tfc_text html = {0};
+  snprintf(graph_path, sizeof graph_path, "%s/other.json", folder);
+  snprintf(machine_path, sizeof machine_path, "%s/other.yaml", folder);
+  assert_ok(tfc_file_write(graph_path, tfc_str_from(costs)));
+  assert_ok(tfc_file_write(machine_path, tfc_str_from(machine)));
+  options.graph = graph_path, options.machine = machine_path, options.record = true;
+  assert_ok(tfc_place_modelled(&options, outcome));
+  assert_ok(tfc_report_html(outcome->record, -1, &html));
+  return html.data;
+}
+
+// a, 103 us, is sent for 10 us to b, which takes 205 us there, 55 on the other kind; that is sent for 12 us to c. Each
+// operation has a dispatch: 3, 5, 3.
+static const char two_kinds[] =
+    "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\", \"old\"], \"nodes\": ["
+    "{\"name\": \"a\", \"time_us\": {\"acc\": 100}, \"pin\": \"acc:0\"},"
+    "{\"name\": \"b\", \"time_us\": {\"acc\": 50, \"old\": 200}, \"pin\": \"old:0\"},"
+    "{\"name\": \"c\", \"time_us\": {\"acc\": 100}, \"pin\": \"acc:0\"}], \"edges\": ["
+    "{\"from\": \"a\", \"to\": \"b\", \"bytes\": 1}, {\"from\": \"b\", \"to\": \"c\", \"bytes\": 1}]}";
+static const char two_devices[] =
+    "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, dispatch: 3us}\n"
+    "  - {name: \"old:0\", kind: old, dispatch: 5us}\nlinks:\n  - {from: \"acc:0\", to: \"old:0\", latency: 10us}\n"
+    "  - {from: \"old:0\", to: \"acc:0\", latency: 12us}\n";
+
+static void modelled_help(void **state) {
+  (void)state;
+  struct tfc_place_outcome outcome = {0};
+  struct tfc_text text = {0};
+  char *page =
+      page_of(two_kinds, two_devices,
+              (struct tfc_place_options){.search = {.algorithms = "heft", .evaluations = 10, .threads = 1}}, &outcome);
+  html_says(
+      page, "<h3>What would help most</h3>", "</div>",
+      "What the critical path takes besides operations on their fastest kind of device:\n"
+      "150.0 us of 205.0 us: b12.0 us of 12.0 us: b: transfer, old:0 to acc:011.0 us of 11.0 us: the dispatch of 3 "
+      "operations");
+  assert_ok(tfc_report_explain(outcome.record, -1, &text));
+  assert_non_null(strstr(text.data, "\nWhat would help most:\n"
+                                    "  what this path takes besides operations on their fastest kind of device\n"
+                                    "    150.0 us of   205.0 us  b\n"
+                                    "     12.0 us of    12.0 us  b: transfer, old:0 to acc:0\n"
+                                    "     11.0 us of    11.0 us  the dispatch of 3 operations\n"));
+  tfc_text_deinit(&text);
+  tfc_place_outcome_deinit(&outcome);
+  free(page);
+}
+
+// What had no time is not called illegal.
+static void not_tried(void **state) {
+  (void)state;
+  struct tfc_place_outcome outcome = {0};
+  struct tfc_table t = {0};
+  const struct tfc_query_args args = {.run = 1};
+  char *page =
+      page_of(two_kinds, two_devices,
+              (struct tfc_place_options){.search = {.algorithms = "heft", .seconds = 1e-9, .threads = 1}}, &outcome);
+  assert_ok(tfc_table_query(outcome.record,
+                            "SELECT state, message FROM v_result WHERE run_id = :run AND placement = 'heft' AND"
+                            " role = 'heuristic' AND step_median_us IS NULL",
+                            &args, &t));
+  assert_int_equal(t.row_count, 1);
+  assert_true(tfc_str_is(tfc_table_text(&t, 0, "state"), "not tried"));
+  assert_true(tfc_str_is(tfc_table_text(&t, 0, "message"), "no time left for HEFT"));
+  assert_non_null(strstr(page, "<span class=\"tag odd\">not tried</span>"));
+  tfc_table_deinit(&t);
+  tfc_place_outcome_deinit(&outcome);
+  free(page);
 }
 
 // The page of a database that exists only in memory: it says that its figures are simulated, and has neither queries
@@ -538,6 +617,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(runs),          cmocka_unit_test(shown),
                                      cmocka_unit_test(nodes),         cmocka_unit_test(two_runs),
                                      cmocka_unit_test(three_runs),    cmocka_unit_test(page),
-                                     cmocka_unit_test(modelled_page), cmocka_unit_test(many_moves)};
+                                     cmocka_unit_test(modelled_page), cmocka_unit_test(modelled_help),
+                                     cmocka_unit_test(not_tried),     cmocka_unit_test(many_moves)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
