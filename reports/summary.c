@@ -31,7 +31,7 @@ static const char sql_nodes[] = "SELECT n.name, n.flops, n.bytes_touched, (SELEC
                                 " n.run_id = :run";
 static const char sql_dispatch[] = "SELECT name, dispatch_us FROM v_device WHERE run_id = :run";
 
-const char *tfc_report_winnings_heading(const struct tfc_report_summary *m) {
+static const char *winnings_heading(const struct tfc_report_summary *m) {
   return m->modelled    ? "what this path takes besides operations on their fastest kind of device"
          : m->has_rates ? "operations of this path at the run's best rates"
                         : "operations of this path as fast as they once were";
@@ -239,7 +239,7 @@ static void print_winnings(const struct tfc_report_summary *m, struct tfc_text *
   const struct tfc_table *won = &m->lists.tables[1];
   char a[32], b[32], name[96];
   if (!won->row_count) return;
-  tfc_text_printf(out, "\nWhat would help most:%s%s\n", m->modelled ? "\n  " : " ", tfc_report_winnings_heading(m));
+  tfc_text_printf(out, "\nWhat would help most:%s%s\n", m->modelled ? "\n  " : " ", winnings_heading(m));
   for (uint32_t r = 0; r < won->row_count && r < 3; r++)
     tfc_text_printf(out, "  %10s of %10s  %s\n", tfc_show_us(a, tfc_table_number(won, r, "won_us")),
                     tfc_show_us(b, tfc_table_number(won, r, "time_us")),

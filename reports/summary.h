@@ -14,8 +14,6 @@ struct tfc_report_summary {
 };
 TFC_MUST_USE tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_args *args,
                                              struct tfc_report_summary *out);
-// Says what the table of operations lists.
-const char *tfc_report_winnings_heading(const struct tfc_report_summary *summary);
 void tfc_report_summary_deinit(struct tfc_report_summary *summary);
 extern const char tfc_report_sql_pairs[], tfc_report_sql_rates[];
 // Writes the summary as text, with the commands that show more.

@@ -153,7 +153,7 @@ static void test_paragraph(void **state) {
                                          {"a  b", "a b\n"},
                                          {"a\nb c", "a\n  b c\n"},
                                          {"a\n", "a\n"},
-                                         {"averylongwordindeed x", "averylongwordindeed\n  x\n"},
+                                         {"averylongwordindeed x", "\n  averylongwordindeed\n  x\n"},
                                          {"\xc3\xa4\xc3\xb6\xc3\xbc four", "\xc3\xa4\xc3\xb6\xc3\xbc four\n"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     catch_begin(stdout);
