@@ -3,6 +3,7 @@
 // parts.
 #include "reports/page.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@ static void add_result(struct tfc_page *p, uint32_t r, double answer, double top
     if (algorithm.size) tfc_page_add(p, " <span class=\"note\">by ");
     tfc_page_escaped(p, algorithm);
     if (algorithm.size) tfc_page_add(p, "</span>");
-    if (!algorithm.size && tfc_str_starts(tfc_table_text(t, r, "placement"), "single:")) {
+    if (!algorithm.size && !tfc_str_is(tfc_table_text(t, r, "placement"), "answer")) {
       tfc_page_add(p, " <span class=\"note\">");
       tfc_page_escaped(p, tfc_table_text(t, r, "placement"));
       tfc_page_add(p, "</span>");
@@ -45,7 +46,9 @@ static void add_result(struct tfc_page *p, uint32_t r, double answer, double top
   tfc_page_add(p, "</td><td class=\"n\">");
   if (steps > 0) tfc_page_add(p, "%.0f", steps);
   tfc_page_add(p, "</td><td class=\"n\">");
-  if (us == us && answer > 0 && !is_answer)
+  if (us == us && answer > 0 && !is_answer && fabs(us / answer - 1) < 0.005)
+    tfc_page_add(p, "as fast");
+  else if (us == us && answer > 0 && !is_answer)
     tfc_page_add(p, "%.2f× %s", us >= answer ? us / answer : answer / us, us >= answer ? "faster" : "slower");
   tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>",
                tfc_html_us(a, tfc_table_number(t, r, "simulated_us")), tfc_html_bytes(b, moved));
