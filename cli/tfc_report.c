@@ -183,11 +183,10 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
       tfc_say("Written: %s/index.html", o->out);
     }
     if (rows) {
-      TFC_TRY(s, print_queries(
-                     o, store, (const char *const[]){"run", "results", "devices", "warnings", NULL},
-                     (const char *const[]){tfc_report_sql_run, tfc_report_sql_results, tfc_report_sql_devices,
-                                           tfc_report_sql_warnings},
-                     &args));
+      TFC_TRY(s, print_queries(o, store, (const char *const[]){"run", "results", "devices", "warnings", NULL},
+                               (const char *const[]){tfc_report_sql_run, tfc_report_sql_results, tfc_report_sql_devices,
+                                                     tfc_report_sql_warnings},
+                               &args));
       break;
     }
     TFC_TRY(s, tfc_report_show(store, args.run, &text));

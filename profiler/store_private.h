@@ -17,8 +17,8 @@
             " trace_overhead = ?12, tau = ?13, tau_placements = ?14, answer = ?15, message = ?16 WHERE run_id = ?1")   \
   X(LABEL, "UPDATE run SET label = ?2 WHERE run_id = ?1")                                                              \
   X(STATE, "INSERT OR REPLACE INTO state (run_id, name, value) VALUES (?1, ?2, ?3)")                                   \
-  X(WARNING, "INSERT INTO warning (run_id, number, text) VALUES (?1, (SELECT COALESCE(MAX(number), 0) + 1 FROM "         \
-             "warning WHERE run_id = ?1), ?2) ON CONFLICT DO NOTHING")                                                  \
+  X(WARNING, "INSERT INTO warning (run_id, number, text) VALUES (?1, (SELECT COALESCE(MAX(number), 0) + 1 FROM "       \
+             "warning WHERE run_id = ?1), ?2) ON CONFLICT DO NOTHING")                                                 \
   X(DEVICE,                                                                                                            \
     "INSERT OR REPLACE INTO device (run_id, device_id, name, kind, model, tensorflow, label, cores, memory_bytes, "    \
     "dispatch_us, slowdown, memory_space, math) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)")      \

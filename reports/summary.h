@@ -9,7 +9,7 @@
 struct tfc_report_summary {
   struct tfc_report_lists gaps, path;
   struct tfc_report_lists lists; // tables[0]: pairs of devices; tables[1]: operations, by the time that could be saved
-  bool modelled;  // the step was simulated
+  bool modelled;                 // the step was simulated
   bool has_rates; // the best rates are known, so that FLOP and bytes give the shortest possible time of an operation
 };
 TFC_MUST_USE tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_args *args,

@@ -16,7 +16,7 @@ struct tfc_job_journal {
   struct tfc_store *store;
   int64_t run; // 0: no run has begun
   const struct tfc_job_clock *clock;
-  struct tfc_warnings *warnings; // may be NULL
+  struct tfc_warnings *warnings;              // may be NULL
   bool has_subject;                           // nodes and edges are stored
   int64_t next_id;                            // the id for the next placement
   TFC_ARRAY(struct tfc_job_journal_row) rows; // by index of candidate

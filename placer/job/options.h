@@ -48,9 +48,9 @@ struct tfc_job_options {
   const char *lock; // path of the lock file of measuring runs; NULL: the user's lock file (tests use their own)
   const char *database;
   struct tfc_warnings *warnings; // what the program warned of, stored with the run; NULL: nothing is stored
-  const char *save_problem; // folder, NULL: none
-  const char *evaluate;     // "-", "single:DEVICE" or a file: no search; NULL: search
-  int64_t resume;           // the run to resume; 0: none; < 0: the last interrupted one
+  const char *save_problem;      // folder, NULL: none
+  const char *evaluate;          // "-", "single:DEVICE" or a file: no search; NULL: search
+  int64_t resume;                // the run to resume; 0: none; < 0: the last interrupted one
   const atomic_bool *cancel;
   void (*event)(void *user, const struct tfc_job_event *event); // may be NULL
   void *user;
