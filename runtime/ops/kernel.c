@@ -88,6 +88,20 @@ tfc_status tfc_kernel_output_like(struct tfc_kernel_ctx *ctx, uint32_t i, const 
   return tfc_kernel_output(ctx, i, like->dtype, &like->shape, out);
 }
 
+bool tfc_kernel_is_borrowed(const struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *value) {
+  if (value->buffer || !value->size || !tfc_dtype_is_plain(value->dtype)) return false;
+  if (ctx->node && ctx->node->def && ctx->node->def->flags & TFC_OP_VIEW) return false;
+  if (ctx->node && ctx->graph && i < ctx->node->output_count &&
+      tfc_dtype_is_ref(ctx->graph->output_dtypes[ctx->node->output_begin + i]))
+    return false;
+  const char *data = value->data;
+  for (uint32_t k = 0; k < ctx->input_count; k++) {
+    const char *in = ctx->inputs[k] ? ctx->inputs[k]->data : NULL;
+    if (in && data >= in && data < in + ctx->inputs[k]->size) return true;
+  }
+  return false;
+}
+
 tfc_status tfc_kernel_set_output(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *value) {
   struct tfc_tensor *t = ctx->outputs[i];
   TFC_RETURN_IF_ERROR(check_declared(ctx, i, value->dtype));
@@ -97,6 +111,12 @@ tfc_status tfc_kernel_set_output(struct tfc_kernel_ctx *ctx, uint32_t i, const s
     t->dtype = value->dtype;
     t->shape = value->shape;
     t->size = value->size;
+    return NULL;
+  }
+  if (tfc_kernel_is_borrowed(ctx, i, value)) {
+    struct tfc_tensor *copy;
+    TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, i, value->dtype, &value->shape, &copy));
+    memcpy(copy->data, value->data, value->size);
     return NULL;
   }
   struct tfc_tensor shared;

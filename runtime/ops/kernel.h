@@ -100,8 +100,12 @@ TFC_MUST_USE tfc_status tfc_kernel_output(struct tfc_kernel_ctx *ctx, uint32_t i
                                           const struct tfc_shape *shape, struct tfc_tensor **out);
 TFC_MUST_USE tfc_status tfc_kernel_output_like(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *like,
                                                struct tfc_tensor **out);
-// Makes output `i` this tensor (shared, not copied): for views, variant and resource values.
+// Makes output `i` this tensor (shared, not copied): for views, variant and resource values. A value that the operation
+// only borrows is copied.
 TFC_MUST_USE tfc_status tfc_kernel_set_output(struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *value);
+// Whether a value is in memory of an input that the memory plan gives to others after this operation, because it does
+// not know that the output is there, too. It knows that of views and of references to variables.
+bool tfc_kernel_is_borrowed(const struct tfc_kernel_ctx *ctx, uint32_t i, const struct tfc_tensor *value);
 // Makes output `i` a scalar handle to `object`; takes over one reference.
 TFC_MUST_USE tfc_status tfc_kernel_set_object(struct tfc_kernel_ctx *ctx, uint32_t i, tfc_dtype dtype,
                                               struct tfc_object *object);

@@ -29,7 +29,8 @@ tfc_status tfc_cuda_value(struct tfc_cuda_launch *l, uint32_t i, const struct tf
 
 tfc_status tfc_cuda_set_output(struct tfc_cuda_launch *l, uint32_t i, const struct tfc_tensor *value) {
   struct tfc_tensor *t = l->ctx->outputs[i];
-  if (t->data && !t->buffer) { // memory that the plan assigned
+  const bool has_place = t->data && !t->buffer; // memory that the plan assigned
+  if (has_place || tfc_kernel_is_borrowed(l->ctx, i, value)) {
     struct tfc_tensor *y = NULL;
     TFC_RETURN_IF_ERROR(tfc_kernel_output_like(l->ctx, i, value, &y));
     TFC_CUDA_LAUNCHED(l, tfc_cuda_copy_bytes(y->data, value->data, value->size, l->stream));
