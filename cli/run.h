@@ -13,6 +13,7 @@ struct run_options {
   struct tfc_texts fetches, targets, inits, feeds;
   int64_t steps, warmup, batch, restarts;
   int64_t replicas; // --replicas; 0: not given
+  int64_t backup;   // --backup; 0: not given
   int reduce;       // --reduce: run_reduce
   bool sync, async;
   double save_every; // seconds

@@ -29,9 +29,12 @@ tfc_status run_replicas_check(const struct run_options *o, const struct tfc_clus
     return tfc_status_make(TFC_INVALID_ARGUMENT,
                            "--replicas %lld needs as many tasks whose job is not ps; --cluster %s has %u",
                            (long long)o->replicas, o->cluster, towers);
-  if ((o->async || o->reduce == RUN_REDUCE_PS) && !has_stores(o, spec))
+  if ((o->async || o->backup || o->reduce == RUN_REDUCE_PS) && !has_stores(o, spec))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "%s needs tasks of a job ps; --cluster %s has none",
-                           o->async ? "--async" : "--reduce ps", o->cluster);
+                           o->async    ? "--async"
+                           : o->backup ? "--backup"
+                                       : "--reduce ps",
+                           o->cluster);
   if (strstr(o->graph, "{job}") || strstr(o->graph, "{task}"))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "--replicas makes the replicas of one graph; --graph %s names several",
                            o->graph);
@@ -184,6 +187,7 @@ tfc_status run_replicas_make(struct run_setup *setup, const bool *split, struct 
     goto out;
   }
   const struct tfc_replicas_request request = {.count = t.tower_count,
+                                               .backups = (uint32_t)setup->options->backup,
                                                .towers = (const char *const *)t.towers,
                                                .stores = stores,
                                                .store_count = t.store_count,
@@ -192,9 +196,13 @@ tfc_status run_replicas_make(struct run_setup *setup, const bool *split, struct 
   TFC_TRY(s, tfc_replicas_make(setup->graph, &request, &all));
   TFC_TRY(s, spread_feeds(setup->graph, all, &t, split, feeds));
   TFC_TRY(s, spread_step(setup->graph, all, t.tower_count, step, init_feeds));
-  tfc_say("replicas: %u towers; gradients are averaged %s", t.tower_count,
-          t.store_count ? "and applied where the variables are"
-                        : "for all, and each applies them to its own variables");
+  if (setup->options->backup)
+    tfc_say("replicas: %u towers; the first %u gradients of a step are averaged and applied where the variables are",
+            t.tower_count, t.tower_count - (uint32_t)setup->options->backup);
+  else
+    tfc_say("replicas: %u towers; gradients are averaged %s", t.tower_count,
+            t.store_count ? "and applied where the variables are"
+                          : "for all, and each applies them to its own variables");
   if (!t.store_count) setup->mirrors = t.tower_count;
   tfc_graph_release(setup->graph);
   tfc_graph_release(setup->file);

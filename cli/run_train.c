@@ -9,6 +9,8 @@
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/run.h"
+#include "cli/run_backup_runs.h"
+#include "cli/run_backups.h"
 #include "cli/run_replicas.h"
 #include "cli/run_saves.h"
 #include "cli/run_together.h"
@@ -27,11 +29,13 @@ struct training {
   struct run_saves saves;
   double *times_us;
   uint32_t taken;
-  int64_t done;             // steps that were taken before this start
-  bool stopped;             // by a signal, before the last step
-  bool chief;               // initialises the variables, restores and saves
-  bool together;            // all tasks with a graph take each step together (run_together.h)
-  struct run_traces traces; // with --profile
+  int64_t done;                 // steps that were taken before this start
+  bool stopped;                 // by a signal, before the last step
+  bool chief;                   // initialises the variables, restores and saves
+  bool together;                // all tasks with a graph take each step together (run_together.h)
+  struct run_traces traces;     // with --profile
+  struct run_backup_runs *runs; // with --backup
+  struct run_backups *backups;  // with --backup
 };
 
 static tfc_status read_node(const struct run_setup *setup, const char *flag, const char *name, uint32_t *out) {
@@ -177,6 +181,13 @@ static tfc_status is_saved_now(struct training *t, int64_t saved, int64_t now, b
   return NULL;
 }
 
+static tfc_status step_with_backups(struct training *t) {
+  tfc_program_step(true);
+  tfc_status s = run_backups_step(t->backups);
+  tfc_program_step(false);
+  return s;
+}
+
 // `profiled`: the step is recorded, and its time is without what reading the tasks' records takes. `kept`: not only to
 // find out how many records a step has.
 static tfc_status take_step(struct training *t, const struct tfc_run_spec *spec, bool profiled, bool kept,
@@ -185,7 +196,7 @@ static tfc_status take_step(struct training *t, const struct tfc_run_spec *spec,
   struct tfc_cluster_trace trace = {0};
   if (!profiled) {
     const int64_t begin = tfc_now_ns();
-    TFC_RETURN_IF_ERROR(run_step(t->setup, spec, t->values, t->results, &options));
+    TFC_RETURN_IF_ERROR(t->backups ? step_with_backups(t) : run_step(t->setup, spec, t->values, t->results, &options));
     *out_us = (double)(tfc_now_ns() - begin) * 1e-3;
     return NULL;
   }
@@ -236,12 +247,21 @@ static tfc_status take_steps(struct training *t) {
     bool saves;
     TFC_RETURN_IF_ERROR(is_saved_now(t, saved, tfc_now_ns(), i + 1 == total, &saves));
     if (!saves) continue;
+    if (t->backups) TFC_RETURN_IF_ERROR(run_backups_rest(t->backups)); // nothing of them is saved
     TFC_RETURN_IF_ERROR(run_saves_write(&t->saves, i + 1));
     saved = tfc_now_ns();
   }
   t->stopped = t->stopped && i < total;
   tfc_progress_end("%lld steps", (long long)(i - t->done));
-  return NULL;
+  return t->backups ? run_backups_rest(t->backups) : NULL;
+}
+
+static tfc_status open_backups(struct training *t) {
+  const struct run_options *o = t->setup->options;
+  const struct run_backup_step step = {&t->step, t->feeds, t->values, t->results};
+  TFC_RETURN_IF_ERROR(run_backup_runs_create(t->setup, &step, &t->runs));
+  const struct run_backups_calls calls = run_backup_runs_calls(t->runs);
+  return run_backups_start(&calls, (uint32_t)o->replicas, (uint32_t)o->backup, &t->backups);
 }
 
 // The error of training that a signal ended, after what is kept was kept.
@@ -267,16 +287,25 @@ static tfc_status print(const struct training *t) {
     if (!o->common.json) printf("%s: %s = %.9g\n", name, o->fetches.items[i], (double)*(const float *)r->data);
   }
   tfc_status s = NULL;
+  struct run_backups_counts counts = {0};
+  if (t->backups) counts = run_backups_counts(t->backups);
   if (o->common.json) {
     json_t *document = json_pack("{s:s, s:o, s:{s:o, s:o, s:o, s:i}, s:I, s:O}", "task", name, "graph",
                                  cli_json_string(o->graph), "step", "median_us", cli_json_number(q.median), "q1_us",
                                  cli_json_number(q.q1), "q3_us", cli_json_number(q.q3), "steps", (int)t->taken,
                                  "steps_before", (json_int_t)t->done, "fetched", fetched);
+    if (t->backups)
+      json_object_set_new(
+          document, "backup",
+          json_pack("{s:I, s:I}", "applied", (json_int_t)counts.applied, "dropped", (json_int_t)counts.dropped));
     s = cli_json_print(document);
     json_decref(document);
   } else if (t->taken) {
     printf("%s: step: median %s, quartiles %s to %s, %u steps\n", name, tfc_show_us(a, q.median), tfc_show_us(b, q.q1),
            tfc_show_us(c, q.q3), t->taken);
+    if (t->backups)
+      printf("%s: %lld gradients applied, %lld late ones dropped\n", name, (long long)counts.applied,
+             (long long)counts.dropped);
   } else {
     printf("%s: all %lld steps had been taken\n", name, (long long)o->steps);
   }
@@ -320,11 +349,14 @@ tfc_status run_train(struct run_setup *setup, bool chief, bool *out_stopped) {
   if (!setup->cluster)
     TFC_TRY(s, tfc_cluster_session_create(setup->member, setup->graph, &setup->options->execution, &setup->cluster));
   TFC_TRY(s, prepare(&t));
+  if (setup->options->backup) TFC_TRY(s, open_backups(&t));
   TFC_TRY(s, take_steps(&t));
   if (!t.stopped) TFC_TRY(s, print(&t)); // first: a database that cannot be written loses only the profile
   s = store_profiles(&t);
   if (!s && t.stopped) s = stopped(&t), *out_stopped = run_keeps(setup->options);
 out:
+  run_backups_end(t.backups);
+  run_backup_runs_free(t.runs);
   release_results(&t);
   for (uint32_t i = 0; t.values && i < t.step.feed_count; i++) tfc_tensor_release(&t.values[i]);
   for (uint32_t i = 0; t.init_values && i < t.step.init_feed_count; i++) tfc_tensor_release(&t.init_values[i]);

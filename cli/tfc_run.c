@@ -151,6 +151,14 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_BOOL,
      AT(async),
      .help = "each of --replicas takes its own steps on the variables of the job ps"},
+    {.name = "backup",
+     .kind = TFC_FLAG_COUNT,
+     AT(backup),
+     .value = "B",
+     .minimum = 1,
+     .maximum = 4095,
+     .help = "with --replicas N and a job ps: a step takes the gradients of the first N - B replicas that have them; "
+             "those of the others, which are of an older step when they come, are dropped"},
     {.name = "supervise",
      .path = TFC_PATH_FOLDER,
      .kind = TFC_FLAG_TEXT,
@@ -244,6 +252,11 @@ static int check(const struct run_options *o) {
     return tfc_flags_error(&program, "--reduce, --sync and --async go with --replicas");
   if (o->async && (o->sync || o->reduce == RUN_REDUCE_ALL))
     return tfc_flags_error(&program, "--async goes neither with --sync nor with --reduce all");
+  if (o->backup && (!o->replicas || o->async || o->reduce == RUN_REDUCE_ALL))
+    return tfc_flags_error(&program, "--backup goes with --replicas, and neither with --async nor with --reduce all");
+  if (o->backup && o->backup >= o->replicas)
+    return tfc_flags_error(&program, "--backup has to be less than --replicas: a step needs a gradient");
+  if (o->backup && o->profile) return tfc_flags_error(&program, "--profile does not go with --backup");
   if (o->script && !o->out) return tfc_flags_error(&program, "--run needs --out DIR for what it fetches");
   return -1;
 }

@@ -24,6 +24,7 @@ struct maker {
   const struct tfc_replicas_request *request;
   struct tfc_shapes shapes;
   bool *needed, *in_step, *varies, *copied, *seen;
+  bool *awaited; // with backups: nodes of towers for which nodes that exist once wait
   uint32_t *todo, todo_count;
   uint32_t *store; // [node] the store of a variable, and of nodes that go with it; TFC_NONE: none
   TFC_ARRAY(struct cut) cuts;
@@ -309,6 +310,10 @@ static void put_made(struct maker *m, const char *op, tfc_str name, const char *
   *in = (struct inputs){0};
 }
 
+static bool waits_for_tower(const struct maker *m, uint32_t node, struct tfc_output input) {
+  return m->request->backups && input.index < 0 && !m->copied[node] && m->varies[input.node];
+}
+
 static tfc_status put_node(struct maker *m, uint32_t node, uint32_t tower) {
   const struct tfc_graph *g = m->g;
   const struct tfc_node *n = &g->nodes[node];
@@ -335,8 +340,10 @@ static tfc_status put_node(struct maker *m, uint32_t node, uint32_t tower) {
     const uint32_t cut = o.index < 0 || m->varies[node] ? TFC_NONE : cut_of(m, o);
     if (cut != TFC_NONE)
       tfc_text_printf(next_input(&in), "replicas/mean_%u", cut);
-    else if (o.index < 0 && !m->copied[node] && m->copied[o.node]) // waits for the copies in all towers
-      for (uint32_t t = 0; t < m->request->count; t++) put_output(next_input(&in), m, o, t);
+    else if (waits_for_tower(m, node, o)) // with backups, updates run after the towers, and not when all have ended
+      m->awaited[o.node] = true;
+    else if (!m->request->backups && o.index < 0 && !m->copied[node] && m->copied[o.node])
+      for (uint32_t t = 0; t < m->request->count; t++) put_output(next_input(&in), m, o, t); // waits for all copies
     else
       put_output(next_input(&in), m, o, tower);
   }
@@ -361,11 +368,59 @@ static void put_scalar(struct maker *m, tfc_str name, const char *device, tfc_dt
   put_made(m, "Const", name, device, &in, attrs, 2);
 }
 
+// With backups: writes the queues through which the towers' tensors go, and what takes the accepted ones. Each queue
+// has an element at most, or as many as are accepted.
+static void put_queues(struct maker *m, struct tfc_output o, const char *last, const char *device) {
+  const tfc_dtype dtype = tfc_dtype_base(tfc_output_dtype(m->g, o));
+  const struct tfc_attr queued = {
+      .name = TFC_STR("component_types"), .kind = TFC_ATTR_LIST_TYPE, .count = 1, .types = &dtype};
+  const struct tfc_attr given = {
+      .name = TFC_STR("Tcomponents"), .kind = TFC_ATTR_LIST_TYPE, .count = 1, .types = &dtype};
+  const uint32_t count = m->request->count, accepted = count - m->request->backups;
+  char name[96];
+  struct inputs in = {0};
+  snprintf(name, sizeof name, "%s/accepted", last);
+  put_made(m, "FIFOQueueV2", tfc_str_from(name), device, &in, &queued, 1);
+  for (uint32_t t = 0; t < count; t++) {
+    snprintf(name, sizeof name, "%s/queue_%u", last, t);
+    put_made(m, "FIFOQueueV2", tfc_str_from(name), device, &in, &queued, 1);
+    snprintf(name, sizeof name, "%s/give_%u", last, t);
+    tfc_text_printf(next_input(&in), "%s/queue_%u", last, t);
+    put_output(next_input(&in), m, o, t);
+    put_made(m, "QueueEnqueueV2", tfc_str_from(name), device, &in, &given, 1);
+    snprintf(name, sizeof name, "%s/take_%u", last, t);
+    tfc_text_printf(next_input(&in), "%s/queue_%u", last, t);
+    put_made(m, "QueueDequeueV2", tfc_str_from(name), device, &in, &queued, 1);
+    snprintf(name, sizeof name, "%s/accept_%u", last, t);
+    tfc_text_printf(next_input(&in), "%s/accepted", last);
+    tfc_text_printf(next_input(&in), "%s/take_%u", last, t);
+    put_made(m, "QueueEnqueueV2", tfc_str_from(name), device, &in, &given, 1);
+  }
+  for (uint32_t i = 0; i < accepted; i++) { // one after the other: in the order in which they were accepted
+    snprintf(name, sizeof name, "%s/accepted_%u", last, i);
+    tfc_text_printf(next_input(&in), "%s/accepted", last);
+    if (i) tfc_text_printf(next_input(&in), "^%s/accepted_%u", last, i - 1);
+    put_made(m, "QueueDequeueV2", tfc_str_from(name), device, &in, &queued, 1);
+  }
+}
+
+// With backups: writes for each tower the node that runs what updates wait for.
+static void put_awaited(struct maker *m) {
+  for (uint32_t t = 0; t < m->request->count; t++) {
+    char name[64];
+    struct inputs in = {0};
+    for (uint32_t i = 0; i < m->g->node_count; i++)
+      if (m->awaited[i]) put_output(next_input(&in), m, (struct tfc_output){i, -1}, t);
+    snprintf(name, sizeof name, "replicas/after_%u", t);
+    if (in.count) put_made(m, "NoOp", tfc_str_from(name), m->request->towers[t], &in, NULL, 0);
+  }
+}
+
 // Writes a node that joins the tensors of all towers: their mean, or all their rows. `what` is the end of its name.
 static tfc_status put_joined(struct maker *m, struct tfc_output o, bool rows, bool divides, const char *what,
                              uint32_t number, const char *device) {
   const tfc_dtype dtype = tfc_dtype_base(tfc_output_dtype(m->g, o));
-  const uint32_t count = m->request->count;
+  const uint32_t count = m->request->count - m->request->backups;
   char last[64], joined[96], part[96];
   struct inputs in = {0};
   divides = divides && (dtype == TFC_FLOAT || dtype == TFC_DOUBLE);
@@ -374,8 +429,13 @@ static tfc_status put_joined(struct maker *m, struct tfc_output o, bool rows, bo
   snprintf(part, sizeof part, "%s/part", last);
   if (!rows && !divides)
     return refuse(&m->g->nodes[o.node], "is to be averaged over the towers, and is not of type float or double");
-  for (uint32_t t = 0; t < count; t++) put_output(next_input(&in), m, o, t);
-  if (rows) {
+  if (m->request->backups) put_queues(m, o, last, device);
+  for (uint32_t t = 0; t < count; t++)
+    if (m->request->backups)
+      tfc_text_printf(next_input(&in), "%s/accepted_%u", last, t);
+    else
+      put_output(next_input(&in), m, o, t);
+  if (rows && count > 1) {
     char axis[96];
     snprintf(axis, sizeof axis, "%s/axis", last);
     put_scalar(m, tfc_str_from(axis), device, TFC_INT32, 0);
@@ -383,7 +443,10 @@ static tfc_status put_joined(struct maker *m, struct tfc_output o, bool rows, bo
   }
   const struct tfc_attr attrs[] = {tfc_attr_int("N", count), tfc_attr_type("T", dtype),
                                    tfc_attr_type("Tidx", TFC_INT32)};
-  put_made(m, rows ? "ConcatV2" : "AddN", tfc_str_from(joined), device, &in, attrs, rows ? 3 : 2);
+  if (count == 1) // of two towers, one is a backup
+    put_made(m, "Identity", tfc_str_from(joined), device, &in, attrs + 1, 1);
+  else
+    put_made(m, rows ? "ConcatV2" : "AddN", tfc_str_from(joined), device, &in, attrs, rows ? 3 : 2);
   if (!divides) return NULL;
   put_scalar(m, tfc_str_from(part), device, dtype, 1.0 / count);
   tfc_text_printf(next_input(&in), "%s", joined);
@@ -432,6 +495,7 @@ static tfc_status put_all(struct maker *m) {
     if (rank < 0) return refuse(&m->g->nodes[o.node], "is fetched, and its shape is not known");
     TFC_RETURN_IF_ERROR(put_joined(m, o, rank > 0, rank == 0, "fetch", i, r->towers[0]));
   }
+  put_awaited(m);
   tfc_graph_put_library(m->g, &m->text);
   return m->text.failed ? tfc_status_no_memory("replicas") : NULL;
 }
@@ -471,8 +535,9 @@ tfc_status tfc_replicas_make(const struct tfc_graph *g, const struct tfc_replica
   const size_t n = g->node_count + 1u;
   struct tfc_shape_override *fed = calloc(step->feed_count + 1u, sizeof *fed);
   m.needed = calloc(n, 1), m.in_step = calloc(n, 1), m.varies = calloc(n, 1), m.copied = calloc(n, 1);
-  m.seen = calloc(n, 1), m.todo = calloc(n, sizeof *m.todo), m.store = calloc(n, sizeof *m.store);
-  if (!fed || !m.needed || !m.in_step || !m.varies || !m.copied || !m.seen || !m.todo || !m.store) {
+  m.seen = calloc(n, 1), m.awaited = calloc(n, 1), m.todo = calloc(n, sizeof *m.todo),
+  m.store = calloc(n, sizeof *m.store);
+  if (!fed || !m.needed || !m.in_step || !m.varies || !m.copied || !m.seen || !m.awaited || !m.todo || !m.store) {
     s = tfc_status_no_memory("replicas");
     goto out;
   }
@@ -490,7 +555,7 @@ out:
   tfc_text_deinit(&m.text);
   tfc_array_free(&m.cuts);
   free(m.needed), free(m.in_step), free(m.varies), free(m.copied), free(m.seen), free(m.todo), free(m.store);
-  free(fed);
+  free(m.awaited), free(fed);
   return s;
 }
 

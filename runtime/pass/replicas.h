@@ -6,6 +6,15 @@
 // copy of node NAME in tower k is "replica_k/NAME". If the towers have different values of fetch i, the new fetch is
 // "replicas/fetch_i": the mean of scalars, the concatenation of other tensors.
 //
+// With backups, a step is several runs of the new graph, so that no tower waits for a slow one. For the mean, and for
+// each fetch in which towers differ, there are nodes whose names begin with the name of the joined value, such as
+// "replicas/mean_3":
+//   .../give_k    puts what tower k has computed into a queue of this tower
+//   .../take_k    takes it out again: alone, it drops it
+//   .../accept_k  moves it to the values of which the update is made
+// The joined value takes as many of those as there are towers without the backups. "replicas/after_k" are the nodes of
+// tower k that an update waits for besides its values; it is missing if there are none.
+//
 // Gradients are the outputs of the scopes in which TensorFlow puts them, "gradients" and "gradient_tape". Operations
 // behind them (clipping, decay, the update) read the averages.
 #ifndef TFC_RUNTIME_PASS_REPLICAS_H
@@ -15,6 +24,7 @@
 
 struct tfc_replicas_request {
   uint32_t count;
+  uint32_t backups;          // so many towers may be late in each step; needs stores
   const char *const *towers; // [count] their devices
   // Devices that hold the variables and apply the updates. If there are none, each tower has its own variables and
   // applies the averages itself.

@@ -3,13 +3,17 @@
 #include "runtime/pass/replicas.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/graph/import.h"
+#include "runtime/pass/pass.h"
 #include "tests/common/test.h"
 
 static const char *const towers[] = {"/job:worker/task:0", "/job:worker/task:1", "/job:worker/task:2"};
 static const char *const stores[] = {"/job:ps/task:0", "/job:ps/task:1"};
+
+static uint32_t backups; // for the next graph
 
 static tfc_status make(const char *file, uint32_t store_count, bool all_split, struct tfc_graph **out) {
   tfc_status s = NULL;
@@ -20,11 +24,15 @@ static tfc_status make(const char *file, uint32_t store_count, bool all_split, s
   TFC_TRY(s, tfc_lower_loaded(&g));
   TFC_TRY(s, tfc_step_infer(g, &(struct tfc_step_request){.batch = 4}, &step));
   for (uint32_t i = 0; i < step.feed_count; i++) split[i] = all_split;
-  s = tfc_replicas_make(
-      g,
-      &(struct tfc_replicas_request){
-          .count = 3, .towers = towers, .stores = stores, .store_count = store_count, .step = &step, .split = split},
-      out);
+  s = tfc_replicas_make(g,
+                        &(struct tfc_replicas_request){.count = 3,
+                                                       .backups = backups,
+                                                       .towers = towers,
+                                                       .stores = stores,
+                                                       .store_count = store_count,
+                                                       .step = &step,
+                                                       .split = split},
+                        out);
 out:
   tfc_step_spec_deinit(&step);
   tfc_graph_release(g);
@@ -82,6 +90,39 @@ static void with_copies(void **state) {
   tfc_graph_release(g);
 }
 
+// What an update needs, by data and control edges, has nothing of a tower that computes: no step waits for a slow one.
+static void with_backups(void **state) {
+  static const char *const files[] = {"mlp", "rnnlm", "nmt_while"};
+  (void)state;
+  backups = 1;
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    struct tfc_graph *g = NULL;
+    char path[512];
+    snprintf(path, sizeof path, "%s/examples/%s.pb", TFC_SOURCE_DIR, files[i]);
+    tfc_status s = make(path, 2, true, &g);
+    if (s) fail_msg("%s: %s", files[i], tfc_status_message(s));
+    bool *needed = calloc(g->node_count, 1);
+    const uint32_t update = tfc_graph_find(g, TFC_STR("train_op"));
+    assert_true(update != TFC_NONE);
+    assert_ok(tfc_prune(g, NULL, 0, NULL, 0, &update, 1, needed));
+    uint32_t taken = 0;
+    for (uint32_t n = 0; n < g->node_count; n++) {
+      const struct tfc_node *node = &g->nodes[n];
+      if (!needed[n]) continue;
+      taken += tfc_str_is(node->op, "QueueDequeueV2");
+      if (tfc_str_is(node->device, towers[1]) || tfc_str_is(node->device, towers[2]))
+        fail_msg("%s: an update needs '%.*s'", files[i], TFC_STR_ARG(node->name));
+      if (node->def && node->def->flags & TFC_OP_PLACEHOLDER)
+        fail_msg("%s: an update needs the feed '%.*s'", files[i], TFC_STR_ARG(node->name));
+    }
+    assert_true(taken && taken % 2 == 0); // each mean is that of two gradients
+    assert_true(!strncmp(device(g, "replicas/mean_0/give_2"), "/job:ps/", 8));
+    free(needed);
+    tfc_graph_release(g);
+  }
+  backups = 0;
+}
+
 static void refusals(void **state) {
   struct tfc_graph *g = NULL;
   (void)state;
@@ -112,6 +153,7 @@ static void loops_and_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(with_stores), cmocka_unit_test(with_copies),
-                                     cmocka_unit_test(refusals), cmocka_unit_test(loops_and_rows)};
+                                     cmocka_unit_test(with_backups), cmocka_unit_test(refusals),
+                                     cmocka_unit_test(loops_and_rows)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
