@@ -85,6 +85,12 @@ static void pack_rows(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_fir
           memcpy(out, in, 24 * sizeof *out);
         } else if (columns == 48) {
           memcpy(out, in, 48 * sizeof *out);
+        } else if (columns == 32 && width == 48) {
+          memcpy(out, in, 32 * sizeof *out);
+          memset(out + 32, 0, 16 * sizeof *out);
+        } else if (columns == 16 && width == 48) {
+          memcpy(out, in, 16 * sizeof *out);
+          memset(out + 16, 0, 32 * sizeof *out);
         } else {
           memcpy(out, in, (size_t)columns * sizeof *out);
           memset(out + columns, 0, (size_t)(width - columns) * sizeof *out);
@@ -243,7 +249,7 @@ static void one_tile(const struct job *job, int64_t first, int64_t count, const 
   if (p->packed_b) {
     b += panel * apart;
   } else {
-    bool whole = columns == g->width;
+    bool whole = columns == g->width || !p->tail;
     b = whole && p->b ? p->b + panel * g->width : p->tail; // p->b is NULL if B has no rows (k = 0)
     b_row = whole ? p->b_row : g->width;
   }
@@ -464,8 +470,9 @@ static void run_packed(const struct job *job, int64_t begin, int64_t end, int64_
 void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
                   bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch) {
   struct job job = job_of(products, product_count, n, c, ldc, accumulate);
-  const int64_t block = block_of(&job);
   const bool rows_outside = stays_in_cache(&job, last - first);
+  // If all of B stays in the cache, packed rows are used once, and best at once: from the first-level cache.
+  const int64_t block = rows_outside && !in_pieces(&job) ? 2 * tfc_gemm_stripe : block_of(&job);
   const struct tfc_gemm_product *only = products;
   const bool in_place = product_count == 1 && !accumulate && only->packed_b && lies_in_rows(only);
   if (product_count == 1 && !accumulate && has_few_columns(only, n)) {

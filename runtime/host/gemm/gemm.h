@@ -63,7 +63,7 @@ struct tfc_gemm_product {
   struct tfc_matrix a;
   const struct tfc_gemm_source *source; // if not NULL, A comes from here
   const float *packed_b; // or NULL: B is row-major, `b` with `b_row` elements from row to row, and where n is no
-  const float *b;        // multiple of a panel, `tail` is its last panel, packed
+  const float *b;        // multiple of a panel, `tail` is its last panel, packed; NULL: n is a multiple of 16
   int64_t b_row;
   const float *tail;
   int64_t k;

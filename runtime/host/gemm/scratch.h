@@ -4,7 +4,15 @@
 
 #include <stddef.h>
 
-enum { TFC_SCRATCH_A, TFC_SCRATCH_B, TFC_SCRATCH_FILTER, TFC_SCRATCH_IMAGE, TFC_SCRATCH_TURNED, TFC_SCRATCH_PLACES };
+enum {
+  TFC_SCRATCH_A,
+  TFC_SCRATCH_B,
+  TFC_SCRATCH_FILTER,
+  TFC_SCRATCH_IMAGE,
+  TFC_SCRATCH_TURNED,
+  TFC_SCRATCH_PADDED,
+  TFC_SCRATCH_PLACES
+};
 
 // Returns `bytes` bytes, aligned to 64 and not cleared. They are valid until the next call for the same place by this
 // thread. NULL: out of memory.

@@ -19,7 +19,9 @@
 #include "runtime/host/gemm/panels.h"
 #include "runtime/host/gemm/scratch.h"
 
-enum { MOST_ZEROS = 8192, PIECE = TFC_PIECE, LEAST_POSITIONS = 12, MOST_PARTS = 64 };
+enum { MOST_ZEROS = 8192, PIECE = TFC_PIECE, LEAST_POSITIONS = 12, MOST_PARTS = 64, LEAST_ROWS = 192 };
+// Images of at most so many channels get a border. Where patches are transposed, it saves more.
+enum { PADDED = 1, PADDED_TURNED = 4 };
 static const float zeros[MOST_ZEROS];
 
 static const int64_t most_cells = TFC_PRODUCTS_MOST;
@@ -132,6 +134,7 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
     p.a = (struct tfc_matrix){x, c->sizes.channels, 1};
   else
     p.source = &patches.base;
+  if (p.source) (void)tfc_patches_pad(ctx, &patches, PADDED);
   return tfc_products_run_finished(ctx, &p, positions, c->sizes.filters, y->data);
 }
 
@@ -253,6 +256,7 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   for (int i = 0; i < 2; i++) sum.first[i] = parts[i].first, sum.step[i] = parts[i].step;
   bool done = false;
   TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->sizes.channels, to, &done));
+  if (!done) (void)tfc_patches_pad(ctx, &patches, PADDED);
   struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
   if (packed) {
     // the filter is already packed
@@ -341,7 +345,7 @@ struct filter_job {
   const struct conv *conv;
   struct tfc_patches patches;
   const float *dy;
-  float *packed, *dw;
+  float *packed, *dw;                        // `packed`: dy; NULL: each thread packs the pieces of dy that it needs
   int64_t positions, rows, pieces, panels;   // positions are divided into pieces
   int64_t row_part, panel_part, panel_parts; // dw is divided into parts of row_part rows and panel_part panels
   _Atomic bool failed;
@@ -368,16 +372,26 @@ static void filter_part(void *arg, int64_t begin, int64_t end) {
     int64_t row_end = row + j->row_part < j->rows ? row + j->row_part : j->rows, last = first + j->panel_part;
     if (last > j->panels) last = j->panels;
     float *a = tfc_thread_scratch(TFC_SCRATCH_A, tfc_gemm_scratch_bytes(row_end - row, PIECE) + 64);
-    if (!a) {
+    const bool in_place = tfc_pieces_read_in_place(filters);
+    float *b = NULL;
+    if (!j->packed && !in_place)
+      b = tfc_thread_scratch(TFC_SCRATCH_B, tfc_gemm_packed_bytes(PIECE, (last - first) * width));
+    if (!a || !(b || j->packed || in_place)) {
       j->failed = true;
       return;
     }
     for (int64_t q = 0; q < j->pieces; q++) {
       struct tfc_patches_transposed source;
-      int64_t k = piece_length(j, q);
+      const int64_t k = piece_length(j, q);
+      const float *dy = j->dy + q * PIECE * filters;
       tfc_patches_transpose(&j->patches, q * PIECE, k, &source);
-      struct tfc_gemm_product p = {
-          .source = &source.base, .packed_b = j->packed + q * PIECE * j->panels * width, .k = k};
+      struct tfc_gemm_product p = {.source = &source.base, .b = dy, .b_row = filters, .k = k};
+      if (j->packed) {
+        p.packed_b = j->packed + q * PIECE * j->panels * width;
+      } else if (!in_place) {
+        p.packed_b = b - first * k * width;
+        tfc_gemm_pack((struct tfc_matrix){dy, filters, 1}, k, filters, first, last, b - first * k * width);
+      }
       tfc_gemm_run(&p, 1, filters, j->dw, filters, q > 0, row, row_end, first, last, a);
     }
   }
@@ -444,19 +458,26 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   TFC_RETURN_IF_ERROR(filter_on_tiles(ctx, c, &patches, dy, dw->data, &done));
   if (done) return NULL;
   if (tfc_lines_pay(&patches, c->sizes.filters)) return tfc_lines_filter(ctx, &patches, dy, c->sizes.filters, dw->data);
+  if (!c->pointwise) (void)tfc_patches_pad(ctx, &patches, PADDED_TURNED);
   if (tfc_pieces_pay(&patches)) return tfc_pieces_filter(ctx, &patches, dy, c->sizes.filters, dw->data);
   struct filter_job j = {.conv = c, .patches = patches, .dy = dy, .dw = dw->data};
   j.positions = product_of(c->sizes.batch, c->sizes.out);
   j.rows = product_of(c->sizes.channels, c->sizes.size);
   j.pieces = (j.positions + PIECE - 1) / PIECE;
   j.panels = tfc_gemm_panels(c->sizes.filters);
-  j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->sizes.filters));
-  if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  tfc_kernel_parallel_for(ctx, (j.positions + ROWS_PACKED - 1) / ROWS_PACKED, 1, pack_dy, &j);
-  // Every part of dw reads packed pieces of dy. If a piece is larger than the second-level cache, parts get more rows,
-  // so that dy is read less often.
-  const bool near = j.panels * tfc_gemm_panel() * PIECE * (int64_t)sizeof(float) <= 512 * 1024;
-  tfc_products_split(j.rows, j.panels, ctx->env->threads, near ? 24 : 64, &j.row_part, &j.panel_part);
+  // If each thread takes one part of many rows, it packs pieces of dy itself, which then come from its own cache.
+  const int64_t even = ((j.rows + ctx->env->threads - 1) / ctx->env->threads + 7) / 8 * 8;
+  if (ctx->env->threads == 1 || even >= LEAST_ROWS || tfc_pieces_read_in_place(c->sizes.filters)) {
+    j.row_part = even, j.panel_part = j.panels;
+  } else {
+    j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->sizes.filters));
+    if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    tfc_kernel_parallel_for(ctx, (j.positions + ROWS_PACKED - 1) / ROWS_PACKED, 1, pack_dy, &j);
+    // Every part of dw reads packed pieces of dy. If a piece is larger than the second-level cache, parts get more
+    // rows, so that dy is read less often.
+    const bool near = j.panels * tfc_gemm_panel() * PIECE * (int64_t)sizeof(float) <= 512 * 1024;
+    tfc_products_split(j.rows, j.panels, ctx->env->threads, near ? 24 : 64, &j.row_part, &j.panel_part);
+  }
   j.panel_parts = (j.panels + j.panel_part - 1) / j.panel_part;
   tfc_kernel_parallel_for(ctx, j.panel_parts * ((j.rows + j.row_part - 1) / j.row_part), 1, filter_part, &j);
   return j.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "runtime/ops/element_types.h"
+
 // STRIPE: windows that are packed together. EDGE: most floats of a piece of a row that is copied.
 enum { STRIPE = 8, EDGE = TFC_GEMM_LONGEST_PIECE };
 
@@ -45,16 +47,31 @@ static void inside(int64_t x, int64_t size, int64_t in, int64_t *first, int64_t 
   *last = in - x < size ? (in - x > *first ? in - x : *first) : size;
 }
 
+// Where 8 windows lie. If they are on one line of the image, one after the other, those in [first, last) reach over
+// neither end of it; else that is unknown and the range is empty.
+struct places {
+  struct place at[STRIPE];
+  bool on_line;
+  int64_t first, last;
+};
+static bool all_inside(const struct places *places) {
+  return places->first == 0 && places->last == STRIPE;
+}
+
 // Finds the places of the 8 windows from `row` on. If there are only `rows` < 8 of them, the last place is repeated.
-// Returns true if all windows are on one line of the image, one after the other, and inside of it.
-static bool find_places(const struct tfc_patches *p, int64_t row, int64_t rows, struct place at[STRIPE]) {
-  struct place here = place_of(p, row);
+static void find_places(const struct tfc_patches *p, int64_t row, int64_t rows, struct places *out) {
+  struct place here = place_of(p, row), *at = out->at;
   const int64_t step = p->stride[1], last_x = (p->out[1] - 1) * step - p->before[1],
                 last_y = (p->out[0] - 1) * p->stride[0] - p->before[0],
                 last_z = (p->out[2] - 1) * p->stride[2] - p->before[2];
-  if (rows == STRIPE && here.x + (STRIPE - 1) * step <= last_x) {
+  out->first = out->last = 0;
+  out->on_line = rows == STRIPE && here.x + (STRIPE - 1) * step <= last_x;
+  if (out->on_line) {
+    const int64_t end = p->in[1] - (p->size[1] - 1) * p->dilation[1]; // a window inside begins before this column
     for (int64_t r = 0; r < STRIPE; r++) at[r] = (struct place){here.image, here.z, here.y, here.x + r * step};
-    return here.x >= 0 && here.x + (STRIPE - 1) * step + p->size[1] <= p->in[1];
+    while (out->first < STRIPE && at[out->first].x < 0) out->first++;
+    for (out->last = STRIPE; out->last > out->first && at[out->last - 1].x >= end;) out->last--;
+    return;
   }
   at[0] = here;
   for (int64_t r = 1; r < STRIPE; r++) {
@@ -76,25 +93,29 @@ static bool find_places(const struct tfc_patches *p, int64_t row, int64_t rows, 
     }
     at[r] = here;
   }
-  return false;
 }
 
 // Sets `from` to row i of each window as a contiguous piece. A row that reaches over the image's edge is copied, with
 // zeros for padding, to `edge` [8, size[1] * channels].
-static void find_rows(const struct tfc_patches *p, const struct place at[STRIPE], bool in_line, int64_t i,
-                      const float *from[STRIPE], float *edge) {
+static void find_rows(const struct tfc_patches *p, const struct places *places, int64_t i, const float *from[STRIPE],
+                      float *edge) {
+  const struct place *at = places->at;
   const int64_t c = p->channels, length = p->size[1] * c, line = p->in[1] * c;
   const struct place below = row_below(p, i);
-  if (in_line) {
+  if (places->on_line) {
     const int64_t z = at->z + below.z, y = at->y + below.y, step = p->stride[1] * c;
     const bool there = z >= 0 && z < p->in[2] && y >= 0 && y < p->in[0];
     const float *start = at->image + (z * p->in[0] + y) * line + at->x * c;
     for (int64_t r = 0; r < STRIPE; r++) from[r] = there ? start + r * step : p->zeros;
-    return;
+    if (!there || all_inside(places)) return;
   }
   for (int64_t r = 0; r < STRIPE; r++, edge += length) {
     int64_t first, last;
     const int64_t z = at[r].z + below.z, y = at[r].y + below.y;
+    if (r == places->first && places->last > r) { // those are found
+      edge += (places->last - 1 - r) * length, r = places->last - 1;
+      continue;
+    }
     if (z < 0 || z >= p->in[2] || y < 0 || y >= p->in[0]) {
       from[r] = p->zeros;
       continue;
@@ -125,28 +146,44 @@ static void find_cells(const struct tfc_patches *p, const struct place at[STRIPE
 
 static void find(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge) {
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
-  struct place at[STRIPE];
-  const bool in_line = find_places(p, row, STRIPE, at);
+  struct places places;
+  find_places(p, row, STRIPE, &places);
   if (p->dilation[1] != 1) {
     for (int64_t i = 0; i < rows_of(p); i++)
-      for (int64_t j = 0; j < p->size[1]; j++, out += STRIPE) find_cells(p, at, i, j, out);
+      for (int64_t j = 0; j < p->size[1]; j++, out += STRIPE) find_cells(p, places.at, i, j, out);
     return;
   }
   for (int64_t i = 0; i < rows_of(p); i++)
-    find_rows(p, at, in_line, i, out + i * STRIPE, edge + i * STRIPE * p->size[1] * p->channels);
+    find_rows(p, &places, i, out + i * STRIPE, edge + i * STRIPE * p->size[1] * p->channels);
+}
+
+// Packs windows with one channel that are neighbours, so that their elements are, too.
+static void pack_side_by_side(const struct tfc_patches *p, const struct place *at, float *out) {
+  for (int64_t z = 0; z < p->size[2]; z++)
+    for (int64_t y = 0; y < p->size[0]; y++) {
+      const int64_t line = (at->z + z * p->dilation[2]) * p->in[0] + at->y + y * p->dilation[0];
+      const float *from = at->image + line * p->in[1] + at->x;
+      for (int64_t x = 0; x < p->size[1]; x++, out += STRIPE)
+        memcpy(out, from + x * p->dilation[1], STRIPE * sizeof *out);
+    }
 }
 
 static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out) {
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
   const int64_t c = p->channels, length = p->size[1] * c;
-  struct place at[STRIPE];
-  const bool in_line = find_places(p, row, rows, at);
+  struct places places;
+  find_places(p, row, rows, &places);
+  const bool side_by_side = all_inside(&places) && p->stride[1] * c == 1;
+  if (side_by_side && p->inside) {
+    pack_side_by_side(p, places.at, out);
+    return;
+  }
   const float *from[STRIPE];
   float edge[STRIPE * EDGE];
   for (int64_t i = 0; i < rows_of(p); i++) {
     if (p->dilation[1] == 1 && length <= EDGE) {
-      find_rows(p, at, in_line, i, from, edge);
-      if (in_line && p->stride[1] * c == 1 && from[0] != p->zeros) { // the windows' elements are neighbours, too
+      find_rows(p, &places, i, from, edge);
+      if (side_by_side && from[0] != p->zeros) { // the windows' elements are neighbours, too
         for (int64_t e = 0; e < length; e++, out += STRIPE) memcpy(out, from[0] + e, STRIPE * sizeof *out);
         continue;
       }
@@ -155,8 +192,11 @@ static void pack(const struct tfc_gemm_source *source, int64_t row, int64_t rows
       continue;
     }
     for (int64_t j = 0; j < p->size[1]; j++, out += c * STRIPE) {
-      find_cells(p, at, i, j, from);
-      tfc_gemm_pack_rows(from, c, out);
+      find_cells(p, places.at, i, j, from);
+      if (side_by_side && from[0] != p->zeros)
+        memcpy(out, from[0], STRIPE * sizeof *out);
+      else
+        tfc_gemm_pack_rows(from, c, out);
     }
   }
 }
@@ -192,7 +232,7 @@ static void windows_inside(const struct tfc_patches *p, const struct tfc_patches
 
 // Packs 8 elements (r) that are neighbours in a row of the window, from `element` of row `i` on, at all positions (k):
 // out[k * 8 + r].
-static void pack_neighbours(const struct tfc_patches_transposed *t, int64_t i, int64_t element, float *out) {
+OPS_CLONES static void pack_neighbours(const struct tfc_patches_transposed *t, int64_t i, int64_t element, float *out) {
   const struct tfc_patches *p = t->patches;
   const int64_t width = p->in[1] * p->channels, step = p->stride[1] * p->channels;
   for (const struct tfc_patches_line *on = t->lines; on < t->lines + t->line_count; out += on->count * STRIPE, on++) {
@@ -227,6 +267,35 @@ static void pack_one(const struct tfc_patches_transposed *t, int64_t i, int64_t 
   }
 }
 
+// Packs rows that may lie in several rows of the window, if all of them are inside of the image. Rows that are
+// neighbours in the image are copied together, 8 floats at a time: what is too much is overwritten by the next run of
+// rows, or by the next position.
+OPS_CLONES static void pack_inside(const struct tfc_patches_transposed *t, int64_t row, int64_t rows, float *out) {
+  const struct tfc_patches *p = t->patches;
+  const int64_t c = p->channels, step = p->stride[1] * c;
+  int64_t apart[STRIPE], first[STRIPE], runs = 0; // a row's distance from the window's begin; the first row of each run
+  for (int64_t r = 0; r < STRIPE; r++) {
+    const int64_t at = row + (r < rows ? r : rows - 1), cell = at / c;
+    const struct place below = row_below(p, cell / p->size[1]);
+    apart[r] = ((below.z * p->in[0] + below.y) * p->in[1] + cell % p->size[1] * p->dilation[1]) * c + at % c;
+    if (r == 0 || (r < rows && apart[r] != apart[r - 1] + 1)) first[runs++] = r;
+  }
+  for (const struct tfc_patches_line *on = t->lines; on < t->lines + t->line_count; out += on->count * STRIPE, on++) {
+    const float *base = on->image + (on->z * p->in[0] + on->y) * p->in[1] * c + on->start;
+    const float *from[STRIPE];
+    if (step == 1) {
+      for (int64_t r = 0; r < STRIPE; r++) from[r] = base + apart[r];
+      tfc_gemm_pack_rows(from, on->count, out);
+      continue;
+    }
+    float *to = out;
+    for (int64_t q = 0; q < runs; q++) from[q] = base + apart[first[q]];
+    for (int64_t k = 0; k + 1 < on->count; k++, to += STRIPE)
+      for (int64_t q = 0; q < runs; q++, from[q - 1] += step) memcpy(to + first[q], from[q], STRIPE * sizeof *to);
+    for (int64_t r = 0; r < STRIPE; r++) to[r] = base[apart[r] + (on->count - 1) * step];
+  }
+}
+
 static void pack_transposed(const struct tfc_gemm_source *source, int64_t row, int64_t rows, float *out) {
   const struct tfc_patches_transposed *t = (const struct tfc_patches_transposed *)(const void *)source;
   const struct tfc_patches *p = t->patches;
@@ -234,6 +303,10 @@ static void pack_transposed(const struct tfc_gemm_source *source, int64_t row, i
   // Elements that are neighbours in a row of the window are neighbours in the image, those of one cell if it is
   // dilated.
   const int64_t length = p->dilation[1] == 1 ? p->size[1] * c : c, element = row % length;
+  if (p->inside) {
+    pack_inside(t, row, rows, out);
+    return;
+  }
   if (rows == STRIPE && element + STRIPE <= length) {
     const int64_t cell = row / c, i = cell / p->size[1];
     const int64_t left = p->dilation[1] == 1 ? 0 : cell % p->size[1] * p->dilation[1] * c;

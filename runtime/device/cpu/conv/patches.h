@@ -4,6 +4,7 @@
 #define TFC_RUNTIME_DEVICE_CPU_CONV_PATCHES_H
 
 #include "runtime/host/gemm/split.h"
+#include "runtime/ops/kernel.h"
 
 // Row (n, y, x) of out[0] x out[1] positions; column (i, j, c): image[n, y * stride[0] + i * dilation[0] - before[0],
 // x * stride[1] + j * dilation[1] - before[1], c], or 0 outside of the image. A volume also has planes (index 2 of the
@@ -13,9 +14,15 @@ struct tfc_patches {
   const float *image;          // [batch, in[2], in[0], in[1], channels]
   int64_t batch, in[3], out[3], channels, size[3], stride[3], dilation[3], before[3];
   const float *zeros; // at least size[1] * channels of them
+  bool inside;        // no window reaches over the edge, and behind the image are 16 more floats
 };
 void tfc_patches_init(struct tfc_patches *p);           // sets `base`; the caller has set the other members
 bool tfc_patches_are_flat(const struct tfc_patches *p); // images are two-dimensional
+
+// If the image has at most so many channels, replaces it by a copy with a border, over which no window reaches; the
+// copy lies in memory of the calling thread until the next call. False: it keeps the image, because the copy would be
+// much larger, or there is no memory for it.
+bool tfc_patches_pad(struct tfc_kernel_ctx *ctx, struct tfc_patches *p, int64_t most_channels);
 
 // The same matrix transposed: row (i, j, c); the columns are `count` positions from `first` on, at most
 // TFC_PATCHES_POSITIONS. `lines`: the positions by lines of the image, which all rows have in common.

@@ -34,6 +34,11 @@ bool tfc_pieces_pay(const struct tfc_patches *p) {
   return pieces > 1 && rows_of(p) * pieces * 15 <= positions * 8;
 }
 
+// Few filters are read in place: a packed panel of them would be mostly zeros.
+bool tfc_pieces_read_in_place(int64_t filters) {
+  return filters % 16 == 0 && filters <= 32;
+}
+
 static int64_t piece_length(const struct job *j, int64_t piece) {
   const int64_t left = j->positions - piece * TFC_PIECE;
   return left < TFC_PIECE ? left : TFC_PIECE;
@@ -48,16 +53,19 @@ static void sum_pieces(void *arg, int64_t begin, int64_t end) {
     const int64_t row_end = row + j->row_part < j->rows ? row + j->row_part : j->rows;
     const int64_t last = first + j->panel_part < j->panels ? first + j->panel_part : j->panels;
     float *a = tfc_thread_scratch(TFC_SCRATCH_A, tfc_gemm_scratch_bytes(row_end - row, k) + 64);
-    float *b = tfc_thread_scratch(TFC_SCRATCH_B, tfc_gemm_packed_bytes(k, (last - first) * width));
-    if (!a || !b) {
+    const float *dy = j->dy + q * TFC_PIECE * j->filters;
+    const bool in_place = tfc_pieces_read_in_place(j->filters);
+    float *b = in_place ? NULL : tfc_thread_scratch(TFC_SCRATCH_B, tfc_gemm_packed_bytes(k, (last - first) * width));
+    if (!a || (!b && !in_place)) {
       j->failed = true;
       return;
     }
-    b -= first * k * width;
-    tfc_gemm_pack((struct tfc_matrix){j->dy + q * TFC_PIECE * j->filters, j->filters, 1}, k, j->filters, first, last,
-                  b);
+    struct tfc_gemm_product product = {.b = dy, .b_row = j->filters, .k = k};
+    if (!in_place) {
+      product.packed_b = b -= first * k * width;
+      tfc_gemm_pack((struct tfc_matrix){dy, j->filters, 1}, k, j->filters, first, last, b);
+    }
     struct tfc_patches_transposed source;
-    struct tfc_gemm_product product = {.packed_b = b, .k = k};
     if (j->pointwise) {
       product.a = (struct tfc_matrix){j->p->image + q * TFC_PIECE * c, 1, c};
     } else {

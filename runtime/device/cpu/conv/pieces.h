@@ -10,6 +10,8 @@ enum { TFC_PIECE = 512 }; // positions
 
 // Whether this is expected to be faster than dividing dw among the threads.
 bool tfc_pieces_pay(const struct tfc_patches *p);
+// Whether products with a piece of dy read it where it is, instead of packing it.
+bool tfc_pieces_read_in_place(int64_t filters);
 // dw [cells * channels, filters] = patches of x, transposed · dy [positions, filters], summed over pieces of TFC_PIECE
 // positions in their order, so that the result does not depend on the number of cores. RESOURCE_EXHAUSTED: no memory
 // for the sums.
