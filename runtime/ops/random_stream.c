@@ -87,6 +87,40 @@ static bool wide(tfc_dtype t) {
   return t == TFC_DOUBLE || t == TFC_INT64 || t == TFC_UINT64;
 }
 
+// Makes 256 uniform floats of the next 64 draws, whose counters differ in their first word alone. (With fewer draws,
+// GCC unrolls the loops instead of making vectors of them.)
+enum { DRAWS = 64 };
+OPS_CLONES static void draw_uniform(const struct tfc_philox *p, float *out) {
+  uint32_t c0[DRAWS], c1[DRAWS], c2[DRAWS], c3[DRAWS];
+  uint32_t k0 = p->key[0], k1 = p->key[1];
+  for (uint32_t i = 0; i < DRAWS; i++)
+    c0[i] = p->counter[0] + i, c1[i] = p->counter[1], c2[i] = p->counter[2], c3[i] = p->counter[3];
+  for (int round = 0; round < 10; round++) {
+    OPS_INDEPENDENT for (int i = 0; i < DRAWS; i++) {
+      const uint64_t a = (uint64_t)0xD2511F53u * c0[i], b = (uint64_t)0xCD9E8D57u * c2[i];
+      c0[i] = (uint32_t)(b >> 32) ^ c1[i] ^ k0, c1[i] = (uint32_t)b;
+      c2[i] = (uint32_t)(a >> 32) ^ c3[i] ^ k1, c3[i] = (uint32_t)a;
+    }
+    k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+  }
+  for (int i = 0; i < DRAWS; i++) {
+    out[4 * i] = tfc_bits_to_float(c0[i]), out[4 * i + 1] = tfc_bits_to_float(c1[i]);
+    out[4 * i + 2] = tfc_bits_to_float(c2[i]), out[4 * i + 3] = tfc_bits_to_float(c3[i]);
+  }
+}
+
+// Makes uniform floats of whole groups from `begin` on, as long as counters do not carry. Returns the first group that
+// is left.
+static int64_t fill_uniform(const struct fill *f, struct tfc_philox *generator, int64_t begin, int64_t end) {
+  int64_t group = begin;
+  while (group + DRAWS <= end && (group + DRAWS) * 4 <= f->count && generator->counter[0] <= UINT32_MAX - DRAWS) {
+    draw_uniform(generator, (float *)f->out->data + group * 4);
+    tfc_philox_skip(generator, DRAWS);
+    group += DRAWS;
+  }
+  return group;
+}
+
 static void fill_groups(void *arg, int64_t begin, int64_t end) {
   const struct fill *f = arg;
   const struct tfc_random_request *r = f->request;
@@ -96,6 +130,7 @@ static void fill_groups(void *arg, int64_t begin, int64_t end) {
       r->kind == TFC_RANDOM_TRUNCATED_NORMAL ? (uint64_t)per_group * RESERVED_WORDS_PER_OUTPUT / WORDS_PER_DRAW : 1;
   struct tfc_philox generator = r->generator;
   tfc_philox_skip(&generator, (uint64_t)begin * draws);
+  if (r->kind == TFC_RANDOM_UNIFORM && dtype == TFC_FLOAT) begin = fill_uniform(f, &generator, begin, end);
   for (int64_t group = begin; group < end; group++) {
     int64_t first = group * per_group;
     int n = (int)(f->count - first < per_group ? f->count - first : per_group);

@@ -222,19 +222,51 @@ struct scatter { // writes the rows of a part to their positions in dx
   const float *from;
   float *dx;
 };
+// Returns where the first row of a line of a part belongs in dx; the next rows are stride[1] pixels apart.
+static float *line_of_part(const struct conv *c, const struct part *parts, int64_t line, float *dx) {
+  const struct part *y = &parts[0], *x = &parts[1], *z = &parts[2];
+  const int64_t rest = line / y->positions, n = rest / z->positions;
+  const int64_t plane = n * c->sizes.in[2] + z->remainder + rest % z->positions * c->sizes.stride[2];
+  const int64_t at = plane * c->sizes.in[0] + y->remainder + line % y->positions * c->sizes.stride[0];
+  return dx + (at * c->sizes.in[1] + x->remainder) * c->sizes.channels;
+}
 static void scatter_lines(void *arg, int64_t begin, int64_t end) {
   const struct scatter *s = arg;
   const struct conv *c = s->conv;
-  const struct part *y = &s->parts[0], *x = &s->parts[1], *z = &s->parts[2];
+  const int64_t positions = s->parts[1].positions;
   for (int64_t line = begin; line < end; line++) {
-    const int64_t rest = line / y->positions, n = rest / z->positions;
-    const int64_t plane = n * c->sizes.in[2] + z->remainder + rest % z->positions * c->sizes.stride[2];
-    const int64_t at = plane * c->sizes.in[0] + y->remainder + line % y->positions * c->sizes.stride[0];
-    float *to = s->dx + (at * c->sizes.in[1] + x->remainder) * c->sizes.channels;
-    const float *from = s->from + line * x->positions * c->sizes.channels;
-    for (int64_t q = 0; q < x->positions; q++, from += c->sizes.channels, to += c->sizes.stride[1] * c->sizes.channels)
+    float *to = line_of_part(c, s->parts, line, s->dx);
+    const float *from = s->from + line * positions * c->sizes.channels;
+    for (int64_t q = 0; q < positions; q++, from += c->sizes.channels, to += c->sizes.stride[1] * c->sizes.channels)
       memcpy(to, from, (size_t)c->sizes.channels * sizeof *to);
   }
+}
+
+// A part whose filter stays in the cache is computed line by line, where it belongs in dx.
+struct in_place {
+  const struct conv *conv;
+  const struct part *parts;
+  struct tfc_gemm_product product;
+  float *dx;
+  _Atomic bool failed;
+};
+static void lines_in_place(void *arg, int64_t begin, int64_t end) {
+  struct in_place *j = arg;
+  const int64_t m = j->parts[1].positions, n = j->conv->sizes.channels, apart = n * j->conv->sizes.stride[1];
+  float *a = tfc_thread_scratch(TFC_SCRATCH_A, tfc_gemm_scratch_bytes(m, j->product.k) + 64);
+  if (!a) {
+    j->failed = true;
+    return;
+  }
+  for (int64_t line = begin; line < end; line++) {
+    float *to = line_of_part(j->conv, j->parts, line, j->dx) - line * m * apart; // where row 0 would be
+    tfc_gemm_run(&j->product, 1, n, to, apart, false, line * m, (line + 1) * m, 0, tfc_gemm_panels(n), a);
+  }
+}
+// Whether lines begin at whole stripes of rows, and the filter stays in the cache.
+static bool fits_in_place(const struct conv *c, const struct part *parts, int64_t k) {
+  const struct tfc_gemm_product p = {.k = k};
+  return parts[1].positions % 8 == 0 && tfc_gemm_block(&p, 1, c->sizes.channels, false) == 0;
 }
 
 // `packed` is the part's turned filter, packed when the plan was made. NULL: this function packs it.
@@ -249,7 +281,9 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   struct turning turning = {{turn_panel}, c, {parts[0], parts[1], parts[2]}, w, NULL};
   const int64_t k = cells_of(&turning) * c->sizes.filters,
                 rows = c->sizes.batch * parts[0].positions * parts[1].positions * parts[2].positions;
-  const bool direct = product_of(1, c->sizes.stride) == 1;
+  const bool by_panels = !packed && tfc_panels_pay(ctx->env->threads, rows, k, c->sizes.channels, true);
+  const bool in_place = !by_panels && !tfc_products_may_split(ctx) && fits_in_place(c, parts, k);
+  const bool direct = in_place || product_of(1, c->sizes.stride) == 1;
   float *to = direct ? dx : tfc_thread_scratch(TFC_SCRATCH_IMAGE, (size_t)(rows * c->sizes.channels) * sizeof *to);
   if (!to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .turned = true};
@@ -260,13 +294,19 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
   if (packed) {
     // the filter is already packed
-  } else if (!done && tfc_panels_pay(ctx->env->threads, rows, k, c->sizes.channels, true)) {
+  } else if (!done && by_panels) {
     p.right = &turning.right;
   } else if (!done) {
     p.packed_b = turning.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->sizes.channels));
     if (!turning.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     const int64_t pieces = tfc_gemm_panels(c->sizes.channels) * cells_of(&turning);
     tfc_kernel_parallel_for(ctx, pieces, 8192 / c->sizes.filters / tfc_gemm_panel() + 1, turn_cells, &turning);
+  }
+  if (!done && in_place && product_of(1, c->sizes.stride) != 1) {
+    struct in_place j = {c, parts, {.source = p.source, .packed_b = p.packed_b, .k = k}, dx, false};
+    const int64_t each = parts[1].positions * c->sizes.channels * k;
+    tfc_kernel_parallel_for(ctx, rows / parts[1].positions, 500000 / each + 1, lines_in_place, &j);
+    return j.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
   }
   if (!done) TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->sizes.channels, false, to));
   if (direct) return NULL;
