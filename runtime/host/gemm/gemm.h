@@ -77,6 +77,18 @@ struct tfc_gemm_product {
   // tfc_gemm_run_block. C must begin at the first element of the output, without gaps between rows.
   const struct tfc_last_pass *last;
 };
+// Some steps of the chains of 8 rows of an A whose columns are contiguous: those of rows [from, from + count) of B. In
+// the next step the 8 elements of A lie `a_row` elements further on.
+struct tfc_gemm_steps {
+  const float *a;
+  int64_t from, count;
+};
+// C [8, n] (`ldc` elements from row to row) = such rows times the product's B in panels [first, last), or is added to
+// C; A is read where it is, `offset` elements behind each `a`. Steps that are left out are as if A were 0 there.
+void tfc_gemm_run_turned(const struct tfc_gemm_product *product, const struct tfc_gemm_steps *steps, int64_t count,
+                         int64_t offset, int64_t a_row, int64_t n, float *c, int64_t ldc, bool accumulate,
+                         int64_t first, int64_t last);
+
 // C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, from left to right; with
 // `accumulate`, that is added to C. Writes rows [row_first, row_last) of panels [first, last). `row_first` is a
 // multiple of 8.

@@ -425,14 +425,14 @@ static void filter_part(void *arg, int64_t begin, int64_t end) {
       const int64_t k = piece_length(j, q);
       const float *dy = j->dy + q * PIECE * filters;
       tfc_patches_transpose(&j->patches, q * PIECE, k, &source);
-      struct tfc_gemm_product p = {.source = &source.base, .b = dy, .b_row = filters, .k = k};
+      struct tfc_gemm_product p = {.b = dy, .b_row = filters, .k = k};
       if (j->packed) {
         p.packed_b = j->packed + q * PIECE * j->panels * width;
       } else if (!in_place) {
         p.packed_b = b - first * k * width;
         tfc_gemm_pack((struct tfc_matrix){dy, filters, 1}, k, filters, first, last, b - first * k * width);
       }
-      tfc_gemm_run(&p, 1, filters, j->dw, filters, q > 0, row, row_end, first, last, a);
+      tfc_pieces_multiply(&source, &p, filters, j->dw, q > 0, row, row_end, first, last, a);
     }
   }
 }

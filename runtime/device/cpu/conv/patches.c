@@ -319,6 +319,22 @@ static void pack_transposed(const struct tfc_gemm_source *source, int64_t row, i
   }
 }
 
+int64_t tfc_patches_steps(const struct tfc_patches_transposed *t, int64_t cell, struct tfc_gemm_steps *out) {
+  const struct tfc_patches *p = t->patches;
+  const int64_t c = p->channels, step = p->stride[1] * c, left = cell % p->size[1] * p->dilation[1] * c;
+  const struct place below = row_below(p, cell / p->size[1]);
+  int64_t count = 0, from = 0;
+  for (const struct tfc_patches_line *on = t->lines; on < t->lines + t->line_count; from += on->count, on++) {
+    const int64_t z = on->z + below.z, y = on->y + below.y;
+    if (z < 0 || z >= p->in[2] || y < 0 || y >= p->in[0]) continue;
+    int64_t first, last;
+    windows_inside(p, on, left, c, &first, &last);
+    const float *line = on->image + (z * p->in[0] + y) * p->in[1] * c + on->start + left;
+    if (last > first) out[count++] = (struct tfc_gemm_steps){line + first * step, from + first, last - first};
+  }
+  return count;
+}
+
 void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,
                            struct tfc_patches_transposed *out) {
   out->base = (struct tfc_gemm_source){.pack = pack_transposed};

@@ -41,6 +41,11 @@ struct tfc_patches_transposed {
 void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,
                            struct tfc_patches_transposed *out);
 
+// Finds the steps of the chains of the rows of one cell: where the cell is inside of the image. They are for the cell's
+// first channel. Returns their number; `out` has room for TFC_PATCHES_POSITIONS.
+struct tfc_gemm_steps;
+int64_t tfc_patches_steps(const struct tfc_patches_transposed *t, int64_t cell, struct tfc_gemm_steps *out);
+
 // For two-dimensional images: the matrix of the pixels that cell (i, j) of the window meets, one row of `channels`
 // elements for each position from `first` on.
 struct tfc_patches_cell {

@@ -39,6 +39,26 @@ bool tfc_pieces_read_in_place(int64_t filters) {
   return filters % 16 == 0 && filters <= 32;
 }
 
+void tfc_pieces_multiply(const struct tfc_patches_transposed *t, const struct tfc_gemm_product *product,
+                         int64_t filters, float *dw, bool accumulate, int64_t row, int64_t row_end, int64_t first,
+                         int64_t last, float *scratch) {
+  enum { STRIPE = 8, WIDE = 48, MOST_PANELS = 4 }; // many narrow panels read the image too often
+  struct tfc_gemm_steps steps[TFC_PATCHES_POSITIONS];
+  const int64_t c = t->patches->channels;
+  if (c % STRIPE || (tfc_gemm_panel() < WIDE && last - first > MOST_PANELS)) {
+    struct tfc_gemm_product packed = *product;
+    packed.source = &t->base;
+    tfc_gemm_run(&packed, 1, filters, dw, filters, accumulate, row, row_end, first, last, scratch);
+    return;
+  }
+  int64_t count = 0;
+  for (int64_t known = -1; row < row_end; row += STRIPE) {
+    if (row / c != known) count = tfc_patches_steps(t, known = row / c, steps);
+    tfc_gemm_run_turned(product, steps, count, row % c, t->patches->stride[1] * c, filters, dw + row * filters, filters,
+                        accumulate, first, last);
+  }
+}
+
 static int64_t piece_length(const struct job *j, int64_t piece) {
   const int64_t left = j->positions - piece * TFC_PIECE;
   return left < TFC_PIECE ? left : TFC_PIECE;
@@ -65,15 +85,15 @@ static void sum_pieces(void *arg, int64_t begin, int64_t end) {
       product.packed_b = b -= first * k * width;
       tfc_gemm_pack((struct tfc_matrix){dy, j->filters, 1}, k, j->filters, first, last, b);
     }
-    struct tfc_patches_transposed source;
+    float *sum = q ? j->sums + (q - 1) * j->rows * j->filters : j->dw;
     if (j->pointwise) {
       product.a = (struct tfc_matrix){j->p->image + q * TFC_PIECE * c, 1, c};
-    } else {
-      tfc_patches_transpose(j->p, q * TFC_PIECE, k, &source);
-      product.source = &source.base;
+      tfc_gemm_run(&product, 1, j->filters, sum, j->filters, false, row, row_end, first, last, a);
+      continue;
     }
-    float *sum = q ? j->sums + (q - 1) * j->rows * j->filters : j->dw;
-    tfc_gemm_run(&product, 1, j->filters, sum, j->filters, false, row, row_end, first, last, a);
+    struct tfc_patches_transposed source;
+    tfc_patches_transpose(j->p, q * TFC_PIECE, k, &source);
+    tfc_pieces_multiply(&source, &product, j->filters, sum, false, row, row_end, first, last, a);
   }
 }
 

@@ -10,6 +10,11 @@ enum { TFC_PIECE = 512 }; // positions
 
 // Whether this is expected to be faster than dividing dw among the threads.
 bool tfc_pieces_pay(const struct tfc_patches *p);
+// Rows [row, row_end) of dw in panels [first, last) = the piece's patches, transposed, times the product's B, or are
+// added to dw. If channels are whole stripes of 8, the image is read in place, and patches are not packed.
+void tfc_pieces_multiply(const struct tfc_patches_transposed *t, const struct tfc_gemm_product *product,
+                         int64_t filters, float *dw, bool accumulate, int64_t row, int64_t row_end, int64_t first,
+                         int64_t last, float *scratch);
 // Whether products with a piece of dy read it where it is, instead of packing it.
 bool tfc_pieces_read_in_place(int64_t filters);
 // dw [cells * channels, filters] = patches of x, transposed · dy [positions, filters], summed over pieces of TFC_PIECE
