@@ -13,6 +13,7 @@
 #include "cli/run_backups.h"
 #include "cli/run_replicas.h"
 #include "cli/run_saves.h"
+#include "cli/run_status.h"
 #include "cli/run_together.h"
 #include "cli/run_traces.h"
 #include "profiler/statistics.h"
@@ -35,6 +36,7 @@ struct training {
   bool together;                // all tasks with a graph take each step together (run_together.h)
   struct run_traces traces;     // with --profile
   struct run_backup_runs *runs; // with --backup
+  struct run_status *status;    // of the chief, with --supervise
   struct run_backups *backups;  // with --backup
 };
 
@@ -239,13 +241,17 @@ static tfc_status take_steps(struct training *t) {
   tfc_progress_begin("run");
   t->stopped = !t->together && atomic_load(tfc_program_cancel());
   for (; i < total && !t->stopped; i++) {
-    tfc_progress_update((double)i / (double)total, -1, "step %lld of %lld", (long long)(i + 1), (long long)total);
+    const char *rates = t->status ? run_status_text(t->status) : "";
+    tfc_progress_update((double)i / (double)total, -1, "step %lld of %lld%s%s", (long long)(i + 1), (long long)total,
+                        *rates ? "; " : "", rates);
     release_results(t);
     double us;
     TFC_RETURN_IF_ERROR(take_step(t, &spec, o->profile && i + 1 >= warmup, i >= warmup, &us));
     if (i >= warmup) t->times_us[t->taken++] = us;
+    tfc_member_took_steps(t->setup->member, (uint64_t)(i + 1 - t->done));
     bool saves;
     TFC_RETURN_IF_ERROR(is_saved_now(t, saved, tfc_now_ns(), i + 1 == total, &saves));
+    if (t->status) TFC_RETURN_IF_ERROR(run_status_write(t->status, i + 1, t->results, saves));
     if (!saves) continue;
     if (t->backups) TFC_RETURN_IF_ERROR(run_backups_rest(t->backups)); // nothing of them is saved
     TFC_RETURN_IF_ERROR(run_saves_write(&t->saves, i + 1));
@@ -253,6 +259,7 @@ static tfc_status take_steps(struct training *t) {
   }
   t->stopped = t->stopped && i < total;
   tfc_progress_end("%lld steps", (long long)(i - t->done));
+  if (t->status) run_status_say(t->status);
   return t->backups ? run_backups_rest(t->backups) : NULL;
 }
 
@@ -350,11 +357,13 @@ tfc_status run_train(struct run_setup *setup, bool chief, bool *out_stopped) {
     TFC_TRY(s, tfc_cluster_session_create(setup->member, setup->graph, &setup->options->execution, &setup->cluster));
   TFC_TRY(s, prepare(&t));
   if (setup->options->backup) TFC_TRY(s, open_backups(&t));
+  if (chief && setup->options->supervise) TFC_TRY(s, run_status_open(setup, setup->options->supervise, &t.status));
   TFC_TRY(s, take_steps(&t));
   if (!t.stopped) TFC_TRY(s, print(&t)); // first: a database that cannot be written loses only the profile
   s = store_profiles(&t);
   if (!s && t.stopped) s = stopped(&t), *out_stopped = run_keeps(setup->options);
 out:
+  s = tfc_status_join(s, run_status_close(t.status));
   run_backups_end(t.backups);
   run_backup_runs_free(t.runs);
   release_results(&t);

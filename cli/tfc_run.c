@@ -166,7 +166,7 @@ static const struct tfc_flag flags[] = {
      .value = "DIR",
      .help = "with --cluster, without --run: variables are saved in DIR while training goes on (the last five "
              "checkpoints are kept), and restored from there when it begins again; --steps counts from the first "
-             "beginning"},
+             "beginning; an events file there has every task's steps a second and the fetched scalars"},
     {.name = "save-every",
      .kind = TFC_FLAG_SECONDS,
      AT(save_every),

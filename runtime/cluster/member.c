@@ -99,6 +99,21 @@ uint64_t tfc_member_static_parts(const struct tfc_member *t) {
   return atomic_load(&t->static_parts);
 }
 
+void tfc_member_took_steps(struct tfc_member *t, uint64_t steps) {
+  atomic_store(&t->taken, steps);
+}
+static uint64_t own_steps(const struct tfc_member *t) {
+  return atomic_load(t->options.has_script ? &t->taken : &t->parts);
+}
+uint64_t tfc_member_steps(const struct tfc_member *t, uint32_t rank, int64_t *out_ns) {
+  if (rank == t->rank) {
+    *out_ns = tfc_now_ns();
+    return own_steps(t);
+  }
+  *out_ns = atomic_load(&t->peers[rank].told_ns);
+  return atomic_load(&t->peers[rank].steps);
+}
+
 bool tfc_member_has_failed(struct tfc_member *t) {
   pthread_mutex_lock(&t->lock);
   const bool failed = t->failure != NULL;
@@ -315,6 +330,11 @@ static tfc_status connect_collectives(struct tfc_member *t) {
   return NULL;
 }
 
+static void set_steps(struct tfc_peer *peer, uint64_t steps, int64_t age_ns) {
+  atomic_store(&peer->steps, steps);
+  atomic_store(&peer->told_ns, tfc_now_ns() - age_ns);
+}
+
 static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
   tfc_str rest;
   switch (m->kind) {
@@ -322,9 +342,17 @@ static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
   case TFC_KIND_WELCOME: return take_hello(t, m, true);
   case TFC_KIND_PING: {
     struct tfc_head_ping h;
-    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, NULL));
+    TFC_RETURN_IF_ERROR(tfc_message_read(m, &h, sizeof h, &rest));
     if (!tfc_message_text(h.last, sizeof h.last)) return tfc_status_make(TFC_INVALID_ARGUMENT, "a ping without an end");
+    if (h.tasks > t->count || (h.tasks && m->peer) || rest.size != h.tasks * sizeof(struct tfc_told_steps))
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "a ping about tasks that do not exist");
     memcpy(t->peers[m->peer].last, h.last, sizeof h.last);
+    for (uint32_t r = 1; r < h.tasks; r++) {
+      struct tfc_told_steps told;
+      memcpy(&told, rest.data + r * sizeof told, sizeof told);
+      if (told.age_ns >= 0) set_steps(&t->peers[r], told.steps, told.age_ns);
+    }
+    set_steps(&t->peers[m->peer], h.steps, 0);
     return NULL;
   }
   case TFC_KIND_GRAPH: {
@@ -401,30 +429,49 @@ static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
 }
 
 // --- Pings ---------------------------------------------------------------------------------------------------------
+// Returns what is known of the steps of all tasks, which task 0 tells the others, as far as it fits into a message's
+// head. The caller frees it. NULL: nothing is told.
+static struct tfc_told_steps *all_steps(const struct tfc_member *t, int64_t now, uint64_t *out_count) {
+  const size_t fit = (TFC_MESSAGE_MOST_HEAD - sizeof(struct tfc_head_ping)) / sizeof(struct tfc_told_steps);
+  struct tfc_told_steps *all = t->rank == 0 ? calloc(t->count, sizeof *all) : NULL;
+  *out_count = all ? (t->count < fit ? t->count : fit) : 0;
+  for (uint32_t r = 0; r < *out_count; r++) {
+    int64_t told_ns;
+    all[r].steps = tfc_member_steps(t, r, &told_ns);
+    all[r].age_ns = !told_ns ? -1 : told_ns < now ? now - told_ns : 0;
+  }
+  return all;
+}
+
 // Task 0 exchanges pings with all other tasks; the other tasks exchange them only with task 0.
 static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_ping) {
   const int64_t silence = t->options.silence_ns ? t->options.silence_ns : (int64_t)DEFAULT_SILENCE_S * 1000000000;
   if (now < *next_ping) return NULL;
   *next_ping = now + (PING_NS < silence / 4 ? PING_NS : silence / 4);
-  struct tfc_head_ping ping = {0};
+  struct tfc_head_ping ping = {.steps = own_steps(t)};
+  tfc_status s = NULL;
   pthread_mutex_lock(&t->lock);
   memcpy(ping.last, t->last, sizeof ping.last);
   const bool joined = t->all_joined;
   pthread_mutex_unlock(&t->lock);
+  struct tfc_told_steps *steps = all_steps(t, now, &ping.tasks);
+  const tfc_str rest = {(const char *)steps, ping.tasks * sizeof *steps};
   for (uint32_t r = 0; joined && r < t->count; r++) {
     if (r == t->rank || (t->rank != 0 && r != 0)) continue;
     struct tfc_message *m = NULL;
-    TFC_RETURN_IF_ERROR(tfc_message_of(TFC_KIND_PING, &ping, sizeof ping, (tfc_str){0}, &m));
+    TFC_TRY(s, tfc_message_of(TFC_KIND_PING, &ping, sizeof ping, rest, &m));
     m->overtakes = true; // behind a large tensor it might arrive so late that the task counts as lost
-    TFC_RETURN_IF_ERROR(tfc_member_send(t, r, m));
+    TFC_TRY(s, tfc_member_send(t, r, m));
     const struct tfc_peer *p = &t->peers[r];
     char name[TFC_TASK_TEXT];
     if (now - p->heard > silence)
-      return tfc_status_make(TFC_UNAVAILABLE, "%s on %s (process %u) has said nothing for %.1f s; the last it did: %s",
-                             tfc_member_name_of(t, r, name), p->hello.host, p->hello.pid,
-                             (double)(now - p->heard) * 1e-9, p->last[0] ? p->last : "nothing so far");
+      TFC_FAIL(s, TFC_UNAVAILABLE, "%s on %s (process %u) has said nothing for %.1f s; the last it did: %s",
+               tfc_member_name_of(t, r, name), p->hello.host, p->hello.pid, (double)(now - p->heard) * 1e-9,
+               p->last[0] ? p->last : "nothing so far");
   }
-  return NULL;
+out:
+  free(steps);
+  return s;
 }
 
 // Tells all tasks once that this one was asked to stop.

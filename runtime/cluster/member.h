@@ -60,6 +60,12 @@ uint32_t tfc_member_clients(const struct tfc_member *member);
 // Returns how many parts of steps ran here in the fixed order of a static plan.
 uint64_t tfc_member_static_parts(const struct tfc_member *member);
 
+// Tells the other tasks, within about a second, how many steps this task has taken.
+void tfc_member_took_steps(struct tfc_member *member, uint64_t steps);
+// Returns how many steps a task has taken, as it told last; of a task that takes none of its own, how many parts of
+// other tasks' steps it has run. `out_ns`: when that came here (tfc_now_ns); 0: it has told nothing yet.
+uint64_t tfc_member_steps(const struct tfc_member *member, uint32_t rank, int64_t *out_ns);
+
 // Returns whether the job has failed. Then no step can run any more.
 bool tfc_member_has_failed(struct tfc_member *member);
 // Waits until every task with a script has come to the barrier `name`. ABORTED: a task has ended without coming.

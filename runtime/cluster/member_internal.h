@@ -22,6 +22,9 @@ struct tfc_peer { // another task, by rank
   _Atomic bool serves;      // its script has ended and no session is open: it runs no steps of its own any more
   int64_t heard;            // when the last message from this task came; guarded by `helm`
   char last[TFC_LAST_TEXT]; // what the task did last; guarded by `helm`
+  // Steps or parts of steps, as the task told last, or task 0 for it; and when that came.
+  _Atomic uint64_t steps;
+  _Atomic int64_t told_ns;
 };
 struct tfc_gathering { // a barrier: task 0 counts the tasks that have come
   char name[TFC_NAME_TEXT];
@@ -89,8 +92,9 @@ struct tfc_member {
   // Which steps run here at the same time, in a task that is a client: a static plan has the task to itself.
   struct tfc_gate gate;
   _Atomic uint64_t static_parts;
-  _Atomic uint32_t sessions; // open ones, of which this task is the client
-  _Atomic uint32_t fillers;  // threads of queue runners that begin, run or end a step of this task's sessions
+  _Atomic uint64_t taken, parts; // steps that this task took; parts of other tasks' steps
+  _Atomic uint32_t sessions;     // open ones, of which this task is the client
+  _Atomic uint32_t fillers;      // threads of queue runners that begin, run or end a step of this task's sessions
   pthread_mutex_t lock;
   pthread_cond_t changed, work; // `work`: signalled when a step waits for a thread
   // Guarded by the lock:

@@ -33,7 +33,7 @@ enum tfc_message_kind {
 const char *tfc_message_kind_name(uint32_t kind);
 
 enum {
-  TFC_HELLO_VERSION = 6,
+  TFC_HELLO_VERSION = 7,
   TFC_HOST_TEXT = 64,
   TFC_CLOCK_TEXT = 128,
   TFC_LAST_TEXT = 160,
@@ -49,6 +49,12 @@ struct tfc_head_hello {
 };
 struct tfc_head_ping {
   char last[TFC_LAST_TEXT];
+  uint64_t steps; // that the task has taken, or parts of steps that it has run for others
+  uint64_t tasks; // task 0 says it of so many tasks, each a struct tfc_told_steps that follows; other tasks: 0
+};
+struct tfc_told_steps {
+  uint64_t steps;
+  int64_t age_ns; // how long ago the task told it; negative: never
 };
 struct tfc_head_graph { // the text of the execution options follows
   uint32_t session, zero;

@@ -357,6 +357,7 @@ static tfc_status run_plan(struct tfc_member *t, const struct tfc_served *s, con
                                     .dynamic = !is_static};
   tfc_status status = tfc_session_run(s->session, &spec, feeds, fetches, &own);
   if (in_fixed_order) atomic_fetch_add(&t->static_parts, 1);
+  atomic_fetch_add(&t->parts, 1);
   return status;
 }
 

@@ -121,6 +121,8 @@ train() {
 }
 cp $case/graph.worker.0.meta "$out/train.worker.0.meta"
 train whole 60 || fail 'training failed'
+grep -qa 'global_step/sec' "$out/whole/"events.out.tfevents.* && grep -qa 'Mean:0' "$out/whole/"events.out.tfevents.* ||
+  fail 'no events'
 train parts 25 || fail 'training failed'
 train parts 60 || fail 'going on failed'
 grep -q '"steps_before": 25' "$out/parts.json" || fail "it did not go on: $(cat "$out/parts.json")"

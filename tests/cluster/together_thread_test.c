@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
 
@@ -43,6 +45,28 @@ out:
 static void votes(void **state) {
   (void)state;
   run_job(vote);
+}
+
+// All tasks know how many steps each has taken, also those that hear of it only from task 0.
+static tfc_status steps_are_told(struct tfc_member *member, void *arg) {
+  const uint32_t rank = tfc_member_rank(member);
+  tfc_status s = NULL;
+  int64_t ns = 0;
+  (void)arg;
+  tfc_member_took_steps(member, 7 * rank);
+  WANT(tfc_member_steps(member, rank, &ns) == 7 * rank && ns > 0);
+  while (tfc_member_steps(member, 3 - rank, &ns) != 7 * (3 - rank)) {
+    WANT(!tfc_member_has_failed(member));
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+  }
+  WANT(ns > 0 && ns <= tfc_now_ns());
+  TFC_TRY(s, tfc_member_barrier(member, "told", NULL));
+out:
+  return s;
+}
+static void told(void **state) {
+  (void)state;
+  run_job(steps_are_told);
 }
 
 static tfc_status run_node(struct tfc_cluster_session *session, const struct tfc_graph *g, const char *name) {
@@ -119,6 +143,7 @@ static void runners_of_all_rest(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(votes), cmocka_unit_test(runners_of_all_rest)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(votes), cmocka_unit_test(told),
+                                     cmocka_unit_test(runners_of_all_rest)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
