@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/elsewhere/bandit.h"
 #include "placer/elsewhere/record.h"
 #include "profiler/collector.h"
 #include "profiler/warnings.h"
@@ -258,12 +259,6 @@ out:
   return s;
 }
 
-// Whether the algorithm is a learned policy: `rl`, or the policy in a search ("auto: policy").
-static bool is_learned(const char *algorithm) {
-  const size_t size = strlen(algorithm);
-  return strcmp(algorithm, "rl") == 0 || (size >= 6 && strcmp(algorithm + size - 6, "policy") == 0);
-}
-
 tfc_status tfc_elsewhere_store_proposers(struct tfc_elsewhere *r) {
   struct tfc_store_proposer *list = calloc(r->known.count + 1, sizeof *list);
   uint32_t count = 0;
@@ -274,8 +269,8 @@ tfc_status tfc_elsewhere_store_proposers(struct tfc_elsewhere *r) {
     if (!k->key || k->baseline || !k->algorithm) continue;
     while (at < count && strcmp(list[at].name, k->algorithm) != 0) at++;
     if (at == count)
-      list[count++] =
-          (struct tfc_store_proposer){k->algorithm, is_learned(k->algorithm), 0, 0, (double)INFINITY, (double)INFINITY};
+      list[count++] = (struct tfc_store_proposer){
+          k->algorithm, tfc_elsewhere_is_learned(k->algorithm), 0, 0, (double)INFINITY, (double)INFINITY};
     list[at].measured++, list[at].won += k->won;
     list[at].best_simulated_us = fmin(list[at].best_simulated_us, k->simulated_us);
     list[at].best_measured_us = fmin(list[at].best_measured_us, k->median_us);

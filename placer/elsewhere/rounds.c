@@ -2,11 +2,13 @@
 // learned model each round searches several draws from the model's uncertainty, and measures what is best under a draw
 // (Thompson 1933; Russo, Van Roy, Kazerouni, Osband, Wen, "A tutorial on Thompson sampling", 2018): so
 // placements are measured as long as the model's uncertainty allows that they are the best. Without a model, rounds
-// start from the best measured placements and their neighbours.
+// start from the best measured placements and their neighbours. A bandit (bandit.h) divides the batch: among the best
+// by the mean of the model, the best under draws, and neighbours; or among what the search found, and neighbours.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/elsewhere/bandit.h"
 #include "placer/elsewhere/final.h"
 #include "placer/elsewhere/readings.h"
 #include "placer/elsewhere/rounds.h"
@@ -34,9 +36,11 @@ static tfc_status offer(struct round *x, const struct tfc_problem *world, const 
   struct tfc_elsewhere *r = x->run;
   const struct tfc_problem *p = r->problem;
   struct tfc_solution solution = {0};
-  uint32_t index;
+  uint32_t index, learned = 0;
   bool is_new = false;
   if (x->count >= x->wanted) return NULL;
+  for (uint32_t i = 0; i < x->count; i++) learned += tfc_elsewhere_is_learned(r->known.data[x->list[i]].algorithm);
+  if (!tfc_elsewhere_may_propose(r, algorithm, learned)) return NULL;
   for (uint32_t i = 0; i < x->count; i++)
     if (distance(p, found, &r->known.data[x->list[i]].solution) <= p->unit_count / 300) return NULL;
   TFC_TRY(s, tfc_solution_copy(&solution, found, p));
@@ -101,21 +105,30 @@ out:
   return s;
 }
 
+// The arms of a batch with a learned model, and those without.
+enum { BY_MEAN, BY_DRAWS, NEAR_LEARNED, LEARNED_ARMS };
+enum { SEARCHED, NEAR, ARMS };
+
 // Searches the problem with the mean of the learned costs, and problems with costs that are drawn from the model's
-// posterior distribution.
+// posterior distribution, for as many placements as their arms have places. What the mean does not fill goes to draws.
 static tfc_status search_learned(struct round *x, double seconds, uint64_t evaluations,
-                                 const struct tfc_solution *start) {
+                                 const struct tfc_elsewhere_arm *arms, const struct tfc_solution *start) {
   tfc_status s = NULL;
   struct tfc_elsewhere *r = x->run;
   struct tfc_learned_world world = {0};
   const uint32_t draws = tfc_command_has_operations(r->program) ? DRAWS_OF_TRACES : DRAWS;
   TFC_TRY(s, tfc_learned_fit(r->learned));
-  for (uint32_t i = 0; i < draws && x->count < x->wanted; i++) {
+  const uint32_t places = arms[BY_MEAN].places + arms[BY_DRAWS].places;
+  for (uint32_t i = 0; i < draws && x->count < places; i++) {
+    const uint32_t most = i == 0                  ? arms[BY_MEAN].places
+                          : arms[BY_DRAWS].places ? (places - x->count) / (draws - i) + 1
+                                                  : 0;
+    if (!most) continue;
     TFC_TRY(s, tfc_learned_world(r->learned, r->problem, i ? &r->random : NULL, &world));
     // No evaluations would mean that there is no limit on them.
     const uint64_t each = evaluations && evaluations < draws ? 1 : evaluations / draws;
-    TFC_TRY(s, search_world(x, world.problem, seconds / draws, each, (x->wanted - x->count) / (draws - i) + 1, start,
-                            i ? "thompson" : "learned"));
+    TFC_TRY(s, search_world(x, world.problem, seconds / draws, each,
+                            most < places - x->count ? most : places - x->count, start, i ? "thompson" : "learned"));
     tfc_learned_world_deinit(&world);
   }
 out:
@@ -179,11 +192,16 @@ tfc_status tfc_elsewhere_search(struct tfc_elsewhere *r) {
     const double seconds = round_seconds(r, rounds_left) * (begun ? 1 : 2);
     struct tfc_solution start = {0};
     if (r->best != TFC_NONE && begun) start = r->known.data[r->best].solution;
-    if (r->learned && tfc_learned_readings(r->learned) > 0 && begun)
-      s = search_learned(&x, seconds, evaluations, start.device ? &start : NULL);
-    else
-      s = search_world(&x, r->problem, seconds, begun ? evaluations : 2 * evaluations, x.wanted,
+    if (r->learned && tfc_learned_readings(r->learned) > 0 && begun) {
+      struct tfc_elsewhere_arm arms[LEARNED_ARMS] = {{"learned", 0}, {"thompson", 0}, {"neighbour", 0}};
+      tfc_elsewhere_divide(r, &r->random, arms, LEARNED_ARMS, x.wanted);
+      s = search_learned(&x, seconds, evaluations, arms, start.device ? &start : NULL);
+    } else {
+      struct tfc_elsewhere_arm arms[ARMS] = {{NULL, x.wanted}, {"neighbour", 0}};
+      if (start.device) tfc_elsewhere_divide(r, &r->random, arms, ARMS, x.wanted);
+      s = search_world(&x, r->problem, seconds, begun ? evaluations : 2 * evaluations, arms[SEARCHED].places,
                        start.device ? &start : NULL, NULL);
+    }
     if (!s) s = fill_up(&x);
     if (s) goto out;
     idle = x.count ? 0 : idle + 1;
