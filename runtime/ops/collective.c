@@ -18,6 +18,7 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/base/str.h"
 #include "runtime/ops/collective_math.h"
+#include "runtime/ops/collective_parts.h"
 
 enum { JOIN, GROUP, PIECE, BREAK };
 enum { FIRST, SUMMED, MOST_DIRECT = 16384 };
@@ -118,6 +119,25 @@ static void round_free(struct tfc_collectives *c, struct round *r) {
   free(r);
 }
 
+static struct group *group_of(struct group **list, int32_t key, bool create) {
+  struct group *g = *list;
+  while (g && g->key != key) g = g->next;
+  if (g || !create) return g;
+  g = calloc(1, sizeof *g);
+  if (!g) return NULL;
+  g->key = key;
+  g->next = *list;
+  return *list = g;
+}
+
+// The place of a member of this task in its group.
+static uint32_t place_of(struct tfc_collectives *c, const struct tfc_collective_call *how) {
+  const struct group *g = group_of(&c->groups, how->group, false);
+  for (uint32_t m = 0; g && m < g->members.count; m++)
+    if (g->members.data[m].task == own_rank(c) && g->members.data[m].device == how->device) return m;
+  return 0;
+}
+
 // Ends the round: its calls get its result, or an error.
 static void end_round(struct tfc_collectives *c, struct round *r, const char *error) {
   while (r->calls) {
@@ -126,7 +146,7 @@ static void end_round(struct tfc_collectives *c, struct round *r, const char *er
     if (error)
       one->status = tfc_status_make(TFC_ABORTED, "%s", error);
     else
-      tfc_tensor_share(&r->result, &one->result);
+      one->status = tfc_collective_own(&one->how, place_of(c, &one->how), &r->result, &one->result);
     one->next = c->answered;
     c->answered = one;
   }
@@ -137,17 +157,6 @@ static void end_round(struct tfc_collectives *c, struct round *r, const char *er
 static tfc_status tell(struct tfc_collectives *c, uint32_t to, const struct tfc_collective_head *head, tfc_str rest,
                        struct tfc_buffer *body, uint64_t size) {
   return c->wire->send(c->wire, to, head, rest, body, size);
-}
-
-static struct group *group_of(struct group **list, int32_t key, bool create) {
-  struct group *g = *list;
-  while (g && g->key != key) g = g->next;
-  if (g || !create) return g;
-  g = calloc(1, sizeof *g);
-  if (!g) return NULL;
-  g->key = key;
-  g->next = *list;
-  return *list = g;
 }
 
 static void break_here(struct tfc_collectives *c, int32_t key, const char *why) {
@@ -586,8 +595,10 @@ static void advance(struct tfc_collectives *c, struct round *r) {
     count = r->piece_count[FIRST] + r->piece_count[SUMMED];
     if (count == seen || g->broken) break;
     switch (r->calls->how.kind) {
-    case TFC_COLLECTIVE_REDUCE: s = reduce(c, g, r, &ended); break;
-    case TFC_COLLECTIVE_GATHER: s = gather_all(c, g, r, &ended); break;
+    case TFC_COLLECTIVE_REDUCE:
+    case TFC_COLLECTIVE_REDUCE_SCATTER: s = reduce(c, g, r, &ended); break;
+    case TFC_COLLECTIVE_GATHER:
+    case TFC_COLLECTIVE_ALL_TO_ALL: s = gather_all(c, g, r, &ended); break;
     case TFC_COLLECTIVE_BROADCAST: s = broadcast(c, g, r, &ended); break;
     }
   }
@@ -601,17 +612,6 @@ static void advance(struct tfc_collectives *c, struct round *r) {
 }
 
 // --- Calls and messages --------------------------------------------------------------------------------------------
-static tfc_status check_call(const struct tfc_collective_call *how, const struct tfc_tensor *value) {
-  if (how->size < 1) return tfc_status_make(TFC_INVALID_ARGUMENT, "group_size must be at least 1, not %d", how->size);
-  if (how->kind == TFC_COLLECTIVE_REDUCE && !tfc_collective_takes(how->dtype))
-    return tfc_status_make(TFC_UNIMPLEMENTED, "tensors of type %s are not reduced", tfc_dtype_name(how->dtype));
-  if (!tfc_dtype_is_plain(how->dtype))
-    return tfc_status_make(TFC_UNIMPLEMENTED, "a %s cannot leave its task", tfc_dtype_name(how->dtype));
-  if (how->kind == TFC_COLLECTIVE_GATHER && value && value->shape.rank < 1)
-    return tfc_status_make(TFC_INVALID_ARGUMENT, "a scalar cannot be gathered: its first dimension grows");
-  return NULL;
-}
-
 // Checks that the call fits to the round's other calls.
 static tfc_status check_beside(const struct round *r, const struct tfc_collective_call *how,
                                const struct tfc_tensor *value) {
@@ -671,7 +671,7 @@ static tfc_status add_call(struct tfc_collectives *c, struct call *one) {
 
 tfc_status tfc_collectives_call(struct tfc_collectives *c, struct tfc_kernel_ctx *ctx,
                                 const struct tfc_collective_call *how, const struct tfc_tensor *value) {
-  TFC_RETURN_IF_ERROR(check_call(how, value));
+  TFC_RETURN_IF_ERROR(tfc_collective_check(how, value));
   struct call *one = calloc(1, sizeof *one);
   if (!one) return tfc_status_no_memory("a collective operation");
   *one = (struct call){.ctx = ctx, .how = *how};

@@ -1,6 +1,7 @@
 // Collective operations: each member of a group gives a tensor, and all members get the same result: the sum of the
-// tensors, their concatenation, or the tensor of one member. A member is a device of a task. Members name their group
-// by a key and a size, as in TensorFlow; who the members are is known when the last one has called.
+// tensors, their concatenation, or the tensor of one member; or its own part of a sum, or of all tensors. A member is a
+// device of a task. Members name their group by a key and a size, as in TensorFlow; who the members are is known when
+// the last one has called.
 //
 // The n-th call of a member with a given group key and instance key belongs to the n-th such call of every other
 // member. The parts of a sum are added in the order of the members, so that its bits are the same from run to run.
@@ -16,6 +17,9 @@ typedef enum tfc_collective_kind {
   TFC_COLLECTIVE_REDUCE,
   TFC_COLLECTIVE_GATHER,
   TFC_COLLECTIVE_BROADCAST,
+  // Each member gets the piece of the sum, or the row of each member's tensor, that has its place in the group.
+  TFC_COLLECTIVE_REDUCE_SCATTER,
+  TFC_COLLECTIVE_ALL_TO_ALL,
 } tfc_collective_kind;
 typedef enum tfc_collective_math {
   TFC_COLLECTIVE_ADD,

@@ -85,6 +85,12 @@ static tfc_status prepare_reduction(struct tfc_prepare_ctx *ctx) {
 static tfc_status prepare_gather(struct tfc_prepare_ctx *ctx) {
   return prepare(ctx, TFC_COLLECTIVE_GATHER, true);
 }
+static tfc_status prepare_scatter(struct tfc_prepare_ctx *ctx) {
+  return prepare(ctx, TFC_COLLECTIVE_REDUCE_SCATTER, true);
+}
+static tfc_status prepare_exchange(struct tfc_prepare_ctx *ctx) {
+  return prepare(ctx, TFC_COLLECTIVE_ALL_TO_ALL, true);
+}
 static tfc_status prepare_send(struct tfc_prepare_ctx *ctx) {
   return prepare(ctx, TFC_COLLECTIVE_BROADCAST, true);
 }
@@ -145,6 +151,14 @@ static tfc_status shape_gather(struct tfc_shape_ctx *ctx) {
   *first = size > 0 && *first >= 0 && *first <= INT64_MAX / size ? *first * size : TFC_DIM_UNKNOWN;
   return NULL;
 }
+static tfc_status shape_scatter(struct tfc_shape_ctx *ctx) {
+  ctx->outputs[0] = *ctx->inputs[0];
+  if (ctx->outputs[0].rank < 1) return NULL;
+  const int64_t size = ctx->input_values[1] ? ops_scalar_int(ctx->input_values[1]) : 0;
+  int64_t *first = &ctx->outputs[0].dims[0];
+  *first = size > 0 && *first >= 0 && *first % size == 0 ? *first / size : TFC_DIM_UNKNOWN;
+  return NULL;
+}
 static tfc_status shape_receive(struct tfc_shape_ctx *ctx) {
   const struct tfc_attr *shape = tfc_node_attr(ctx->graph, ctx->node, "shape");
   if (shape && shape->kind == TFC_ATTR_SHAPE)
@@ -195,6 +209,17 @@ static const struct tfc_op_def data_collective_rows[] = {
      .attrs =
          "T: {float, half, double, int32, int64}, " HINT ", is_stateless: bool = false, Nordering_token: int >= 0 = 0",
      ON(shape_gather, prepare_gather, by_inputs)},
+    {.name = "CollectiveReduceScatterV2",
+     .inputs = "input: T, " KEYS ", ordering_token: Nordering_token * resource",
+     .outputs = "data: T",
+     .attrs = "T: " TYPES ", merge_op: {'Min', 'Max', 'Mul', 'Add'}, final_op: {'Id', 'Div'}, " HINT
+              ", is_stateless: bool = false, Nordering_token: int >= 0 = 0, max_subdivs_per_device: int = -1",
+     ON(shape_scatter, prepare_scatter, by_inputs)},
+    {.name = "CollectiveAllToAllV2",
+     .inputs = "input: T, " KEYS ", ordering_token: Nordering_token * resource",
+     .outputs = "data: T",
+     .attrs = "T: " TYPES ", " HINT ", is_stateless: bool = false, Nordering_token: int >= 0 = 0",
+     ON(ops_shape_same, prepare_exchange, by_inputs)},
     {.name = "CollectiveBcastSendV2",
      .inputs = "input: T, " KEYS,
      .outputs = "data: T",
@@ -219,5 +244,10 @@ static const struct tfc_op_def data_collective_rows[] = {
      .outputs = "data: T",
      .attrs = "T: " TYPES ", reduction: {'Min', 'Max', 'Mul', 'Add'}, timeout_seconds: float = 0.0",
      ON(ops_shape_same, prepare_reduction, by_communicator)},
+    {.name = "CollectiveAllToAllV3",
+     .inputs = "input: T, communicator: resource, group_assignment: int32",
+     .outputs = "data: T",
+     .attrs = "T: " TYPES ", timeout_seconds: float = 0.0",
+     ON(ops_shape_same, prepare_exchange, by_communicator)},
 };
 TFC_REGISTER_OPS(data_collective_rows);

@@ -532,6 +532,19 @@ def collective_kinds(job, task, cluster):
     return [run(fetches, {small: batch(10 * task + i, 2, 3), large: 2 + batch(100 + 10 * task + i, 7001)}) for i in range(2)]
 
 
+@case({"worker": 3})
+def collective_all_to_all(job, task, cluster):
+    """Every worker gives each one a row, or several, and gets one of each."""
+    with on_worker(task):
+        rows = v1.placeholder(tf.float32, [3, 2], "rows")
+        large = v1.placeholder(tf.float32, [3, 2, 7], "large")
+        exchanged = [raw.CollectiveAllToAllV2(input=t, group_size=3, group_key=1, instance_key=30 + k, ordering_token=[])
+                     for k, t in enumerate([rows, large, tf.cast(rows * 100, tf.int32), tf.cast(large, tf.float64)])]
+        # TensorFlow's sessions do not know that this operation is collective, so the graph needs another one that is
+        fetches = [reduced(rows, 3, 1), exchanged[0], exchanged[1], exchanged[2], exchanged[3]]
+    return [run(fetches, {rows: batch(10 * task + i, 3, 2), large: batch(100 + 10 * task + i, 3, 2, 7)}) for i in range(2)]
+
+
 @case({"worker": 2})
 def collective_subgroups(job, task, cluster):
     """Two groups of one pair, and a group of each worker alone."""

@@ -26,7 +26,16 @@ static const char graph_text[] =
     "node { name: 'product' op: 'CollectiveReduceV3' input: 'x' input: 'handle' input: 'none' input: '^most'"
     " attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'reduction' value { s: 'Mul' } } }\n"
     "node { name: 'all' op: 'CollectiveGatherV2' input: 'x' input: 'size' input: 'group' input: 'instance2'"
-    " attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'Nordering_token' value { i: 0 } } }\n";
+    " attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'Nordering_token' value { i: 0 } } }\n"
+    "node { name: 'piece' op: 'CollectiveReduceScatterV2' input: 'x' input: 'size' input: 'group' input: 'instance3'"
+    " attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'merge_op' value { s: 'Add' } }"
+    " attr { key: 'final_op' value { s: 'Div' } } attr { key: 'Nordering_token' value { i: 0 } } }\n"
+    "node { name: 'rows' op: 'Reshape' input: 'x' input: 'by_rows' attr { key: 'T' value { type: DT_FLOAT } }"
+    " attr { key: 'Tshape' value { type: DT_INT32 } } }\n"
+    "node { name: 'exchanged' op: 'CollectiveAllToAllV2' input: 'rows' input: 'size' input: 'group' input: 'instance4'"
+    " attr { key: 'T' value { type: DT_FLOAT } } attr { key: 'Nordering_token' value { i: 0 } } }\n"
+    "node { name: 'newest' op: 'CollectiveAllToAllV3' input: 'rows' input: 'handle' input: 'none'"
+    " attr { key: 'T' value { type: DT_FLOAT } } }\n";
 
 struct client {
   struct tfc_graph *graph;
@@ -48,8 +57,11 @@ static tfc_status open_client(struct tfc_member *member, int size, struct client
   add_int(&text, "group3", 3);
   add_int(&text, "instance", 7);
   add_int(&text, "instance2", 8);
+  add_int(&text, "instance3", 9);
+  add_int(&text, "instance4", 10);
   add_int(&text, "rank", 2 - (int)tfc_member_rank(member));
   tfc_text_printf(&text, ints, "none", "dim { size: 0 }", "");
+  tfc_text_printf(&text, ints, "by_rows", "dim { size: 2 }", "int_val: 3 int_val: -1");
   TFC_TRY(s, tfc_graph_parse(tfc_text_view(&text), "graph", NULL, &out->graph));
   TFC_TRY(s, tfc_cluster_session_create(member, out->graph, &(struct tfc_execution){0}, &out->session));
 out:
@@ -130,6 +142,50 @@ static void values(void **state) {
   }
 }
 
+// Pieces of a sum, and rows of all members. A communicator has an order of its own: ranks are 2, 1 and 0.
+static tfc_status own_parts(struct tfc_member *member, void *arg) {
+  static const char *const fetches[] = {"piece", "exchanged", "newest"};
+  static const int64_t sizes[] = {ELEMENTS - ELEMENTS % 3, 3, 12, 0};
+  const uint32_t rank = tfc_member_rank(member);
+  struct client c;
+  (void)arg;
+  tfc_status s = open_client(member, 3, &c);
+  struct tfc_tensor got[3] = {0};
+  for (int step = 0; step < 4; step++) {
+    const int64_t n = sizes[step], row = n / 3;
+    if (s) goto out;
+    TFC_TRY(s, run(&c, rank, step, n, fetches, n ? 3 : 1, got, NULL));
+    WANT(tfc_tensor_elements(&got[0]) == row);
+    for (int64_t i = 0; i < row; i++) {
+      const int64_t at = rank * row + i;
+      WANT(((float *)got[0].data)[i] == (element(0, step, at) + element(1, step, at) + element(2, step, at)) / 3.0f);
+      for (uint32_t k = 0; k < 3; k++) {
+        WANT(((float *)got[1].data)[k * row + i] == element(k, step, at));
+        WANT(((float *)got[2].data)[k * row + i] == element(2 - k, step, (2 - rank) * row + i));
+      }
+    }
+    for (int i = 0; i < 3; i++) tfc_tensor_release(&got[i]);
+  }
+  // What cannot be divided is an error of the member that gives it, and the others' group has ended.
+  tfc_status e = run(&c, rank, 0, 4, fetches, 1, got, NULL);
+  const bool refused = tfc_status_code(e) != TFC_OK && strstr(tfc_status_message(e), "cannot be divided among 3");
+  tfc_status_free(e);
+  WANT(refused);
+out:
+  for (int i = 0; i < 3; i++) tfc_tensor_release(&got[i]);
+  close_client(&c);
+  return s ? tfc_status_annotate(s, "task %u", rank) : NULL;
+}
+static void parts(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed <= 2; seed++) {
+    const struct tfc_faults faults = {.seed = seed, .most_delay_ns = 2000000};
+    struct tfc_test_job job = {.cluster = "worker=3", .script = own_parts, .faults = seed ? &faults : NULL};
+    tfc_test_job_run(&job);
+    for (uint32_t r = 0; r < 3; r++) assert_ok(job.status[r]);
+  }
+}
+
 static bool says(tfc_status s, tfc_code code, const char *text) {
   if (tfc_status_code(s) == code && strstr(tfc_status_message(s), text)) return true;
   print_message("not '%s': %s\n", text, tfc_status_message(s));
@@ -199,7 +255,7 @@ static void giving_up(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(contradictions),
-                                     cmocka_unit_test(giving_up)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(parts),
+                                     cmocka_unit_test(contradictions), cmocka_unit_test(giving_up)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
