@@ -20,8 +20,8 @@ enum {
   b_cached_bytes = 512 * 1024,
   long_k = 2200,
   most_piece = 768,
-  rows_in_place = 128,
-  long_rows = 128,
+  rows_in_place = 192,
+  long_rows = 192,
   few_columns_longest = 3584, // a panel with so many rows stays in the cache
   long_panel = 128            // rows
 };

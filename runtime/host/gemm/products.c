@@ -459,6 +459,15 @@ static void finish_on_the_way(struct job *job, struct tfc_kernel_finish *finish)
   finish->done = true;
 }
 
+// Whether each thread takes panels and all rows, which it reads in place: a large B is then read once by all threads
+// together.
+static bool reads_once(const struct job *job, int64_t threads) {
+  enum { LEAST = 96, MOST = 192, LONG_K = 2200 };
+  const struct tfc_gemm_product *p = job->products;
+  return threads > 1 && job->count == 1 && !job->accumulate && p->source && p->packed_b && job->total_k > LONG_K &&
+         job->m > LEAST && job->m <= MOST && tfc_gemm_panels(job->n) >= 8 * threads;
+}
+
 static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
                       int64_t n, bool accumulate, float *c, struct tfc_kernel_finish *finish) {
   struct job job = {.given = products, .count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
@@ -488,6 +497,12 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
   }
   int64_t panels = tfc_gemm_panels(n), threads = ctx ? ctx->env->threads : 1;
   if (is_small(ctx, m, n, job.total_k)) threads = 1;
+  if (reads_once(&job, threads)) {
+    job.row_part = m, job.panel_part = (panels + threads - 1) / threads;
+    job.panel_parts = (panels + job.panel_part - 1) / job.panel_part;
+    tfc_kernel_parallel_for(ctx, job.panel_parts, 1, run_pieces, &job);
+    return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  }
   if (ctx && threads > 1 && share_out(&job, threads)) {
     job.threads = threads;
     tfc_kernel_parallel_for(ctx, threads, 1, share, &job);

@@ -42,10 +42,12 @@ bool tfc_pieces_read_in_place(int64_t filters) {
 void tfc_pieces_multiply(const struct tfc_patches_transposed *t, const struct tfc_gemm_product *product,
                          int64_t filters, float *dw, bool accumulate, int64_t row, int64_t row_end, int64_t first,
                          int64_t last, float *scratch) {
-  enum { STRIPE = 8, WIDE = 48, MOST_PANELS = 4 }; // many narrow panels read the image too often
+  // An image with many channels is on too many pages of memory to be read in place, and many narrow panels would read
+  // it too often.
+  enum { STRIPE = 8, FAR = 320, WIDE = 48, MOST_PANELS = 4 };
   struct tfc_gemm_steps steps[TFC_PATCHES_POSITIONS];
   const int64_t c = t->patches->channels;
-  if (c % STRIPE || (tfc_gemm_panel() < WIDE && last - first > MOST_PANELS)) {
+  if (c % STRIPE || c * t->patches->stride[1] > FAR || (tfc_gemm_panel() < WIDE && last - first > MOST_PANELS)) {
     struct tfc_gemm_product packed = *product;
     packed.source = &t->base;
     tfc_gemm_run(&packed, 1, filters, dw, filters, accumulate, row, row_end, first, last, scratch);
