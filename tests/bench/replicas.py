@@ -72,7 +72,7 @@ def describe(name, graph, batch, folder):
 
 
 def measure(graph, batch, replicas, mode, steps):
-    words = [BIN + "/tfc-run", "--graph", graph, "--batch", str(batch * replicas), "--steps", str(steps)]
+    words = [BIN + "/tfc-run", "--graph", graph, "--batch", str(batch), "--steps", str(steps)]  # the batch of each replica
     if replicas == 1:
         text = run(["taskset", "-c", "0"] + words)
     else:
