@@ -109,6 +109,8 @@ static void a_cost_graph_is_measured(void **state) {
   assert_true(us < 12 && us >= 9 && us == json_number_value(json_object_get(o, "value_us")));
   assert_int_equal(json_object_size(json_object_get(o, "placement")), 33);
   assert_int_equal(json_array_size(json_object_get(o, "baselines")), 4);
+  const json_int_t evaluations = json_integer_value(json_object_get(o, "evaluations"));
+  assert_true(evaluations > 0 && evaluations <= 4000); // those of all searches together
   json_t *single = json_array_get(json_object_get(o, "baselines"), 0);
   assert_true(fabs(json_number_value(json_object_get(single, "median_us")) - 33.01) < 1e-9);
   json_decref(o);
@@ -186,7 +188,7 @@ static void what_goes_wrong_is_said(void **state) {
 // If measurements take long, there are fewer of them, and time is still left for rounds before the final turns.
 static void slow_readings_leave_time_to_search(void **state) {
   (void)state;
-  command_put(folder, "slow.sh", "while read -r line; do sleep 0.3; echo \"$line\"; done | sh count.sh\n");
+  command_put(folder, "slow.sh", "while read -r line; do sleep 0.3; echo \"$line\"; done | hidden_machine --seed 2\n");
   assert_exit(0, "", PLACE "--time 12s --measurements 40 --measure-with 'sh slow.sh'", folder);
   assert_true(query("SELECT COUNT(*) FROM v_episode WHERE run_id = (SELECT MAX(run_id) FROM v_run)") >= 3);
   assert_true(query("SELECT COUNT(*) FROM v_step WHERE phase = 'final' AND run_id = (SELECT MAX(run_id) FROM v_run)") >=
