@@ -2,21 +2,55 @@
 // turns, and what learning contributed.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "profiler/statistics.h"
 #include "reports/ending.h"
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
-// The best candidate: its time when it was proposed, and its time in the final turns.
+// The best candidate: its time when it was proposed, and its time in the final turns that measure the answer.
 static const char best_seen_sql[] =
-    "SELECT e.episode, e.algorithm, e.step_median_us AS seen_us, r.step_median_us AS final_us, e.placement_id ="
-    " v.placement_id AS is_answer, EXISTS (SELECT 1 FROM v_step s WHERE s.run_id = e.run_id AND s.placement_id ="
+    "SELECT e.episode, e.algorithm, e.placement_id, v.placement_id AS answer_id, e.step_median_us AS seen_us,"
+    " r.step_median_us AS final_us, e.placement_id = v.placement_id AS is_answer, EXISTS (SELECT 1 FROM v_step s WHERE "
+    "s.run_id = e.run_id AND s.placement_id ="
     " e.placement_id AND s.phase = 'final') AS in_final, v.step_median_us AS answer_us FROM v_episode e JOIN v_run v"
     " USING (run_id) JOIN v_result r ON r.run_id = e.run_id AND r.placement_id = e.placement_id WHERE e.run_id = :run "
     "AND"
     " e.state = 'ok' AND e.step_median_us IS NOT NULL ORDER BY e.step_median_us, e.episode LIMIT 1";
+
+// The steps of a placement in the final turns that choose the answer.
+static const char choice_sql[] =
+    "SELECT s.block, s.step_us FROM v_step s WHERE s.run_id = :run AND s.placement_id = :placement AND s.phase ="
+    " 'choose' ORDER BY s.block, s.step";
+
+// Computes what the choice of the answer compares: the geometric mean of the medians of the blocks of steps. NaN: the
+// placement was not measured then.
+static tfc_status choice_us(struct tfc_store *store, struct tfc_query_args args, double placement, double *out_us) {
+  struct tfc_table steps = {0};
+  double *us = NULL, sum = 0;
+  uint32_t blocks = 0;
+  tfc_status s = NULL;
+  *out_us = (double)NAN;
+  if (placement != placement) return NULL;
+  args.placement = (int64_t)placement;
+  TFC_TRY(s, tfc_table_query(store, choice_sql, &args, &steps));
+  if (!(us = malloc((steps.row_count + 1u) * sizeof *us))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t at = 0; at < steps.row_count; blocks++) {
+    const double block = tfc_table_number(&steps, at, "block");
+    size_t count = 0;
+    for (; at < steps.row_count && tfc_table_number(&steps, at, "block") == block; at++)
+      us[count++] = tfc_table_number(&steps, at, "step_us");
+    sum += log(tfc_quartiles_of(us, count).median);
+  }
+  if (blocks) *out_us = exp(sum / blocks);
+out:
+  free(us);
+  tfc_table_deinit(&steps);
+  return s;
+}
 
 // Returns the value of a flag in a saved command line; empty: the flag is not there.
 static tfc_str flag_of(tfc_str command, const char *flag) {
@@ -85,7 +119,7 @@ void tfc_report_learning(const struct tfc_table *run, struct tfc_text *out) {
 tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_table *run,
                              struct tfc_text *out) {
   struct tfc_table best = {0};
-  char a[32], b[32];
+  char a[32], b[32], c[32];
   tfc_status s = NULL;
   add_reason(run, out);
   TFC_TRY(s, tfc_table_query(store, best_seen_sql, args, &best));
@@ -96,9 +130,17 @@ tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_arg
                   out->size ? " " : "", tfc_table_number(&best, 0, "episode"), TFC_STR_ARG(by),
                   tfc_show_us(a, tfc_table_number(&best, 0, "seen_us")));
   const bool in_final = tfc_table_number(&best, 0, "in_final") == 1;
+  double chosen = (double)NAN, there = (double)NAN;
+  if (!in_final) TFC_TRY(s, choice_us(store, *args, tfc_table_number(&best, 0, "placement_id"), &chosen));
+  if (chosen == chosen) TFC_TRY(s, choice_us(store, *args, tfc_table_number(&best, 0, "answer_id"), &there));
   if (in_final) tfc_text_printf(out, ", %s in the final turns", tfc_show_us(a, tfc_table_number(&best, 0, "final_us")));
   if (tfc_table_number(&best, 0, "is_answer") == 1)
     tfc_text_printf(out, ": the answer.");
+  else if (there == there && answer == answer)
+    tfc_text_printf(out,
+                    ": it lost in the turns that chose the answer, %s there and the answer %s; in the turns after"
+                    " them the answer took %s.",
+                    tfc_show_us(a, chosen), tfc_show_us(b, there), tfc_show_us(c, answer));
   else if (answer == answer)
     tfc_text_printf(out, ": %s, the answer took %s.", in_final ? "it lost there" : "it was not in the final turns",
                     tfc_show_us(b, answer));

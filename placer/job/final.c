@@ -61,13 +61,18 @@ out:
 // now.
 static void explain_seen(const struct tfc_job_turns *t) {
   const struct tfc_job_candidates *c = t->candidates;
-  char a[32], b[32];
+  char a[32], b[32], d[32];
   if (c->seen == TFC_NONE) return;
   const struct tfc_job_candidate *k = &c->list.data[c->seen];
   const char *by = k->algorithm ? k->algorithm : k->name;
-  const double us = isfinite(k->final_us) ? k->final_us : tfc_job_choose_us(k);
+  const bool measures = isfinite(k->final_us);
+  const double us = measures ? k->final_us : tfc_job_choose_us(k);
   if (c->seen == c->best && !(us > told_from * c->best_seen_us)) return;
-  if (isfinite(us))
+  if (isfinite(us) && !measures && c->best != TFC_NONE && isfinite(tfc_job_choose_us(&c->list.data[c->best])))
+    tfc_job_say(t->clock, false, "the best so far, %s by %s, took %s in the turns that chose the answer, which took %s",
+                tfc_show_us(a, c->best_seen_us), by, tfc_show_us(b, us),
+                tfc_show_us(d, tfc_job_choose_us(&c->list.data[c->best])));
+  else if (isfinite(us))
     tfc_job_say(t->clock, false, "the best so far, %s by %s, took %s in the final turns",
                 tfc_show_us(a, c->best_seen_us), by, tfc_show_us(b, us));
   else

@@ -74,10 +74,11 @@ tfc_status tfc_job_table_add(const struct tfc_job_candidates *c, const struct tf
   r.name = tfc_str_dup(tfc_str_from(name));
   const struct tfc_job_candidate *best = tfc_job_candidates_best(c);
   bool earlier = best && isfinite(best->final_us) && !isfinite(k->final_us) && k->median_us < best->final_us;
-  const char *note = k->note       ? k->note
-                     : k->in_lanes ? "operations side by side"
-                     : earlier     ? "not in the final turns: the machine was faster then"
-                                   : NULL;
+  const char *note = k->note                      ? k->note
+                     : k->in_lanes                ? "operations side by side"
+                     : earlier && k->choose_count ? "it lost in the turns that chose the answer"
+                     : earlier                    ? "not in the final turns: the machine was faster then"
+                                                  : NULL;
   r.note = note ? tfc_str_dup(tfc_str_from(note)) : NULL;
   if (!r.name || (note && !r.note)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   out->rows[out->row_count++] = r;

@@ -221,6 +221,12 @@ static void notes(void **state) {
   is_row(&j, 6, "heuristic", "heft", (double)NAN, (double)NAN);
   for (size_t i = 0; i < j.c.list.count; i++) j.c.list.data[i].note = NULL;
   end(&j);
+  // The row of metis again, which was in the turns that choose, and only there.
+  usual(&j, 400, 295);
+  j.c.list.data[3].choose_us[0] = 400, j.c.list.data[3].choose_count = 1;
+  assert_ok(tfc_job_answer(&j.c, &j.clock, &j.out));
+  assert_string_equal(j.out.rows[5].note, "it lost in the turns that chose the answer");
+  end(&j);
 }
 
 // The single device is as fast within the noise, or faster: the answer is no gain.

@@ -553,6 +553,15 @@ static void test_endings(void **state) {
        " 4, 'ok', 'measured', 560, 5), (1, 22, 'candidate', 'c 22', 'x', 5, 'failed', 'measured', 100, 1)",
        "The best candidate seen is number 3 by lns, 550.0 us when it was measured: it was not in the final turns, the "
        "answer took 600.0 us.");
+  // Two blocks of the turns that choose, for each of the two: medians of 400 and 900 (geometric mean 600), 250 and
+  // 1000.
+  ends(
+      "INSERT INTO step SELECT placement, 800 + column1, 'choose', column1 / 3, 0, 0, 1000 * column2 FROM placement,"
+      " (VALUES (0, 400), (1, 9000), (2, 10), (3, 900)) WHERE placement_id = 20; INSERT INTO step SELECT placement, 800"
+      " + column1, 'choose', column1, 0, 0, 1000 * column2 FROM placement, (VALUES (0, 250), (1, 1000)) WHERE name ="
+      " 'answer'",
+      "The best candidate seen is number 3 by lns, 550.0 us when it was measured: it lost in the turns that chose the "
+      "answer, 600.0 us there and the answer 500.0 us; in the turns after them the answer took 600.0 us.");
   ends(
       "UPDATE placement SET final_median_us = 620, final_steps = 9 WHERE placement_id = 20; INSERT INTO step SELECT"
       " placement, 900, 'final', 0, 0, 0, 620000 FROM placement WHERE placement_id = 20",
