@@ -11,10 +11,20 @@
 #include "tests/common/fake_profiler.h"
 
 // --- A fake profiler ---------------------------------------------------------------------------------------------
-// It divides the time of each marked region equally among the kernels that were launched in it (at least one).
+// It divides the time of each marked region equally among the kernels that were launched in it (at least one, and at
+// least two in a transfer's region).
 enum { NOTHING, ZERO_STAMPED, OP_MISSING, TRANSFER_MISSING, TWICE, LATE };
 static _Atomic int breaks; // how the next record is damaged (the enum above); then it is NOTHING again
 static _Thread_local uint64_t launched_before;
+static _Atomic bool refuses; // to record
+
+// The regions of transfers of a step, and when the work in them began and ended.
+enum { MOST_MOVED = 4096 };
+static struct moved {
+  uint64_t region;
+  int64_t start_ns, end_ns;
+} moved[MOST_MOVED];
+static _Atomic uint32_t moved_count;
 
 static void push(uint64_t external) {
   launched_before = tfc_cuda_launches();
@@ -24,6 +34,7 @@ static void pop(void) {
   const bool transfer = fake_marked & TFC_TRACE_UID_TRANSFER;
   uint64_t count = tfc_cuda_launches() - launched_before;
   if (count < 1) count = 1;
+  if (transfer && atomic_load(&breaks) != TRANSFER_MISSING && count < 2) count = 2;
   const int64_t each = (tfc_now_ns() - fake_marked_at) / (int64_t)count;
   for (uint64_t i = 0; i < count; i++) {
     struct tfc_activity_work w = {.kind = TFC_ACTIVITY_KERNEL,
@@ -40,6 +51,33 @@ static void pop(void) {
     if (how != OP_MISSING && how != TRANSFER_MISSING) fake_add(&w);
     if (how == TWICE) tfc_activity_add(fake_activity, &w); // the same record again
   }
+  if (!transfer) return;
+  const uint32_t at = atomic_fetch_add(&moved_count, 1);
+  if (at < MOST_MOVED) moved[at] = (struct moved){fake_marked, fake_marked_at, fake_marked_at + (int64_t)count * each};
+}
+// A transfer that was one region lasts from the start of its first work to the end of its last one. Returns how many of
+// these there were.
+static uint32_t check_moved(const struct tfc_step_profile *p) {
+  uint32_t checked = 0;
+  for (size_t i = 0; i < p->transfers.count; i++) {
+    const struct tfc_profile_transfer *t = &p->transfers.data[i];
+    const struct moved *of = NULL;
+    uint32_t rows = 0, regions = 0;
+    for (size_t k = 0; k < p->transfers.count; k++)
+      rows += p->transfers.data[k].id == t->id && p->transfers.data[k].device == t->device;
+    for (uint32_t k = 0; k < moved_count && k < MOST_MOVED; k++) {
+      const uint64_t r = moved[k].region;
+      if ((r & ~TFC_TRACE_UID_TRANSFER & UINT32_MAX) != t->id || (r >> 32 & 0xff) != t->device) continue;
+      of = &moved[k], regions++;
+    }
+    if (rows != 1 || regions != 1 || !t->bytes) continue;
+    assert_int_equal(t->duration_ns, of->end_ns - of->start_ns);
+    checked++;
+  }
+  return checked;
+}
+static tfc_status record(bool on) {
+  return on && atomic_load(&refuses) ? tfc_status_make(TFC_UNAVAILABLE, "it does not record") : fake_record(on);
 }
 // A record of work that ran before the traced step. It is delivered only by the next flush, as CUPTI does.
 static struct tfc_activity_work held_back;
@@ -48,7 +86,7 @@ static tfc_status flush(void) {
   held_back.end_ns = 0;
   return fake_flush();
 }
-static const struct tfc_gpu_profiler made_up = {"made up", fake_start, push, pop, flush, fake_record};
+static const struct tfc_gpu_profiler made_up = {"made up", fake_start, push, pop, flush, record};
 
 static const struct {
   int how;
@@ -92,9 +130,11 @@ static void traced(const char *devices, bool profiler, bool graphs) {
     if (profiler) // the work of an initialisation or of an untraced step
       held_back = (struct tfc_activity_work){.start_ns = 1000, .end_ns = 2000, .stream = 5, .name = "of before"};
     tfc_collector_reset(c);
+    atomic_store(&moved_count, 0);
     assert_ok(tfc_plan_run(plan, e.values[0], &loss, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
     tfc_tensor_release(&loss);
     assert_ok(tfc_collector_drain(c, NULL, NULL, &p));
+    if (profiler) assert_true(check_moved(&p) > 0);
     assert_int_equal(p.ops.count, info->op_count);
     assert_int_equal(p.transfers.count, info->transfer_count);
     for (size_t i = 0; i < p.ops.count; i++) {
@@ -128,6 +168,18 @@ static void traced(const char *devices, bool profiler, bool graphs) {
     else
       assert_fails(tfc_collector_drain(c, &names, NULL, &p), TFC_ABORTED, broken[i / 2].said);
     assert_int_equal(atomic_load(&breaks), NOTHING);
+    assert_ok(tfc_collector_rest(c));
+  }
+  for (int step = 0; profiler && step < 2; step++) { // what it cannot record is no measurement; the next step is one
+    struct tfc_tensor loss = {0};
+    atomic_store(&refuses, step == 0);
+    tfc_collector_reset(c);
+    assert_ok(tfc_plan_run(plan, e.values[0], &loss, &(struct tfc_run_options){.trace = tfc_collector_sink(c)}));
+    tfc_tensor_release(&loss);
+    if (step)
+      assert_ok(tfc_collector_drain(c, &names, NULL, &p));
+    else
+      assert_fails(tfc_collector_drain(c, &names, NULL, &p), TFC_ABORTED, "1 records dropped");
     assert_ok(tfc_collector_rest(c));
   }
   tfc_step_profile_deinit(&p);

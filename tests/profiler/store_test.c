@@ -664,7 +664,8 @@ static void test_lock_files(void **state) {
   assert_int_equal(st.st_mode & 0777, 0644);
   assert_fails(tfc_lock_take(lock_path, "a test", &other), TFC_FAILED_PRECONDITION, "(a test) since");
   tfc_lock_release(lock);
-  assert_ok(tfc_lock_take(lock_path, "a test", &lock));
+  assert_ok(tfc_lock_take(lock_path, "a later one", &lock));
+  assert_fails(tfc_lock_take(lock_path, "a test", &other), TFC_FAILED_PRECONDITION, "(a later one) since");
   tfc_lock_release(lock);
   unlink(lock_path);
 
