@@ -4,6 +4,7 @@
 
 #include "runtime/base/random.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/staging.h"
 #include "tests/common/cuda_fake.h"
 
 static struct tfc_cuda_memory *memory_of(struct tfc_device *d) {
@@ -114,10 +115,31 @@ static void neighbours(void **state) {
   assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
+// A piece of host memory for copies is taken alone: not with those that were kept behind it.
+static void staged(void **state) {
+  (void)state;
+  struct tfc_device_set set = {0};
+  struct tfc_cuda_staging *kept[2], *piece[3];
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 1});
+  assert_ok(tfc_devices_open("gpu:0", NULL, 0, &set));
+  struct tfc_cuda_device *d = tfc_cuda_device_of(set.devices[0]);
+  for (int i = 0; i < 2; i++) assert_ok(tfc_cuda_staging_take(d, 1000, &kept[i]));
+  for (int i = 0; i < 2; i++) tfc_cuda_staging_give(d, kept[i]);
+  for (int i = 0; i < 3; i++) {
+    assert_ok(tfc_cuda_staging_take(d, 1000, &piece[i]));
+    assert_null(piece[i]->next);
+    assert_true(piece[i]->size >= 1000);
+    if (i < 2) assert_true(piece[i] == kept[0] || piece[i] == kept[1]);
+    for (int k = 0; k < i; k++) assert_ptr_not_equal(piece[k], piece[i]);
+  }
+  for (int i = 0; i < 3; i++) tfc_cuda_staging_give(d, piece[i]);
+  tfc_devices_close(&set);
+}
+
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
   tfc_driver_add(&tfc_driver_vgpu);
   const struct CMUnitTest tests[] = {cmocka_unit_test(to_the_byte), cmocka_unit_test(at_random),
-                                     cmocka_unit_test(neighbours)};
+                                     cmocka_unit_test(neighbours), cmocka_unit_test(staged)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
