@@ -125,6 +125,7 @@ static tfc_status join(struct job *job) {
                                              .transport = t,
                                              .devices = &job->setup.devices,
                                              .has_script = o->script ? has_graph && job->script : trains(job, t->rank),
+                                             .never_lends = o->backup > 0,
                                              .failed = say_failure,
                                              .stop = tfc_program_cancel(),
                                              .stopped = stop,

@@ -652,7 +652,7 @@ tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_
   TFC_TRY(s, tfc_meeting_create(t->resources, &t->meeting));
   t->meeting->base.send = tfc_serve_send;
   t->meeting->base.attend = attend_meeting;
-  t->meeting->base.lends = !t->transport->hands_over;
+  t->meeting->base.lends = !t->transport->hands_over && !t->options.never_lends;
   t->meeting->owner = t;
   TFC_TRY(s, connect_collectives(t));
   TFC_TRY(s, describe_self(t));

@@ -25,6 +25,8 @@ struct tfc_member_options {
   // Steps that are estimated to take as long run by static plans, if they can; 0: 5 ms. Shorter ones are quicker in
   // ready order, because fewer threads are woken for a message.
   double static_us;
+  // A variable's memory is not lent while it is sent, but copied: no update waits for a task that is slow to receive.
+  bool never_lends;
   int64_t silence_ns; // a task that sent nothing for this long counts as lost; 0: 6 s
   // Is called once, on any thread, when the job has failed and before it is ended, so that the program can tell the
   // user. `code`: the exit code that the program should end with.
