@@ -62,9 +62,9 @@ static void add_result(struct tfc_page *p, uint32_t r, double answer, double top
     tfc_page_escaped(p, label);
     tfc_page_add(p, "</span> ");
   }
-  tfc_page_add(p, "<span class=\"note why\">");
+  if (message.size) tfc_page_add(p, "<span class=\"note why\">");
   tfc_page_escaped(p, message);
-  tfc_page_add(p, "</span></td></tr>\n");
+  tfc_page_add(p, "%s</td></tr>\n", message.size ? "</span>" : "");
 }
 
 static void begin_results(struct tfc_page *p) {
