@@ -40,31 +40,70 @@ static void add_cell(struct tfc_text *out, const char *column, const struct tfc_
     tfc_text_printf(out, "<td class=\"n\">%.4g</td>", cell->real);
 }
 
+// Writes a column's name without its unit _us, which the values have. `tag`: th or td, perhaps with attributes.
+static void add_head(struct tfc_text *out, const char *name, const char *tag) {
+  char head[64];
+  snprintf(head, sizeof head, "%s", name);
+  const size_t size = strlen(head);
+  if (size > 3 && strcmp(head + size - 3, "_us") == 0) head[size - 3] = 0;
+  for (char *p = head; *p; p++)
+    if (*p == '_') *p = ' ';
+  tfc_text_printf(out, "<%s>%s</%.2s>", tag, head, tag);
+}
+
+static void add_rows(struct tfc_text *out, const struct tfc_table *t) {
+  tfc_text_printf(out, "<table><thead><tr>");
+  for (uint32_t c = 0; c < t->column_count; c++) {
+    bool words = false; // the column has text; columns of numbers are aligned to the right
+    for (uint32_t r = 0; r < t->row_count; r++) words |= tfc_table_cell(t, r, c)->kind == TFC_CELL_TEXT;
+    add_head(out, t->names[c], words ? "th" : "th class=\"n\"");
+  }
+  tfc_text_printf(out, "</tr></thead><tbody>\n");
+  for (uint32_t r = 0; r < t->row_count; r++) {
+    const struct tfc_cell *first = tfc_table_cell(t, r, 0), *before = r ? tfc_table_cell(t, r - 1, 0) : NULL;
+    tfc_text_printf(out, "<tr>");
+    if (before && first->kind == TFC_CELL_TEXT && tfc_str_equal(first->text, before->text))
+      tfc_text_printf(out, "<td></td>"); // the name is not repeated
+    else
+      add_cell(out, t->names[0], first);
+    for (uint32_t c = 1; c < t->column_count; c++) add_cell(out, t->names[c], tfc_table_cell(t, r, c));
+    tfc_text_printf(out, "</tr>\n");
+  }
+  tfc_text_printf(out, "</tbody></table>");
+}
+
+// A table of few rows with many columns is turned: its columns become rows. Those in which no cell has a value are left
+// out.
+static void add_turned(struct tfc_text *out, const struct tfc_table *t) {
+  tfc_text_printf(out, "<table class=\"turned\"><tbody>\n");
+  for (uint32_t c = 0; c < t->column_count; c++) {
+    bool known = false;
+    for (uint32_t r = 0; r < t->row_count; r++) {
+      const struct tfc_cell *cell = tfc_table_cell(t, r, c);
+      known |= cell->kind == TFC_CELL_TEXT ? cell->text.size > 0 : cell->kind != TFC_CELL_NULL;
+    }
+    if (!known) continue;
+    tfc_text_printf(out, "<tr>");
+    add_head(out, t->names[c], "td class=\"note\"");
+    for (uint32_t r = 0; r < t->row_count; r++) add_cell(out, t->names[c], tfc_table_cell(t, r, c));
+    tfc_text_printf(out, "</tr>\n");
+  }
+  tfc_text_printf(out, "</tbody></table>");
+}
+
 static void add_table(struct tfc_text *out, const char *name, const struct tfc_table *t) {
+  enum { MANY = 12 }; // so many columns do not fit a page
   tfc_text_printf(out, "<section id=\"%s\"><h2>%c%s</h2>\n", name, name[0] - 'a' + 'A', name + 1);
   if (!t->row_count) {
     tfc_text_printf(out, "<p>There are none.</p></section>\n");
     return;
   }
-  tfc_text_printf(out, "<div style=\"overflow-x:auto\"><table><thead><tr>");
-  for (uint32_t c = 0; c < t->column_count; c++) {
-    char head[64];
-    snprintf(head, sizeof head, "%s", t->names[c]);
-    size_t size = strlen(head);
-    if (size > 3 && strcmp(head + size - 3, "_us") == 0) head[size - 3] = 0;
-    for (char *p = head; *p; p++)
-      if (*p == '_') *p = ' ';
-    bool words = false; // the column has text; columns of numbers are aligned to the right
-    for (uint32_t r = 0; r < t->row_count; r++) words |= tfc_table_cell(t, r, c)->kind == TFC_CELL_TEXT;
-    tfc_text_printf(out, "<th%s>%s</th>", words ? "" : " class=\"n\"", head);
-  }
-  tfc_text_printf(out, "</tr></thead><tbody>\n");
-  for (uint32_t r = 0; r < t->row_count; r++) {
-    tfc_text_printf(out, "<tr>");
-    for (uint32_t c = 0; c < t->column_count; c++) add_cell(out, t->names[c], tfc_table_cell(t, r, c));
-    tfc_text_printf(out, "</tr>\n");
-  }
-  tfc_text_printf(out, "</tbody></table></div></section>\n");
+  tfc_text_printf(out, "<div class=\"scroll\">");
+  if (t->column_count > MANY && t->row_count <= MANY)
+    add_turned(out, t);
+  else
+    add_rows(out, t);
+  tfc_text_printf(out, "</div></section>\n");
 }
 
 tfc_status tfc_report_lists_page(const struct tfc_report_lists *lists, const char *title, const char *note,
@@ -81,7 +120,12 @@ tfc_status tfc_report_lists_page(const struct tfc_report_lists *lists, const cha
                   title);
   tfc_text_add(&html, tfc_str_from(tfc_embedded_find("page.css")));
   tfc_text_printf(&html, "</style></head>\n<body><main>\n<header><h1>%s</h1>\n<p>%s</p></header>\n", title, note);
-  for (uint32_t i = 0; i < lists->count; i++) add_table(&html, lists->names[i], &lists->tables[i]);
+  uint32_t longest = 0; // comes last, so that a reader sees the others
+  for (uint32_t i = 0; i < lists->count; i++)
+    if (lists->tables[i].row_count > lists->tables[longest].row_count) longest = i;
+  for (uint32_t i = 0; i < lists->count; i++)
+    if (i != longest || lists->count == 1) add_table(&html, lists->names[i], &lists->tables[i]);
+  if (lists->count > 1) add_table(&html, lists->names[longest], &lists->tables[longest]);
   tfc_text_printf(&html, "</main></body></html>\n");
   if (html.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_file_write(path, (tfc_str){html.data, html.size}));

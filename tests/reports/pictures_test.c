@@ -662,6 +662,32 @@ static void test_lists_page(void **state) {
   free(html);
   tfc_file_unmap(&file);
   tfc_report_lists_deinit(&lists);
+  // Few rows of many columns are turned, without columns that have no value; the longest table comes last, and does not
+  // repeat a name.
+  static const char *const many[] = {"run_id", "step_us", "expert_us", "c", "d", "e", "f",
+                                     "g",      "h",       "i",         "j", "k", "l", NULL};
+  lists = (struct tfc_report_lists){.count = 2, .names = {"operations", "runs"}};
+  assert_ok(tfc_table_init(&lists.tables[0], columns));
+  assert_ok(tfc_table_init(&lists.tables[1], many));
+  for (int i = 0; i < 3; i++) {
+    assert_ok(tfc_table_add(&lists.tables[0], &row));
+    row[0] = tfc_cell_text(i < 2 ? TFC_STR("MatMul") : TFC_STR("Sum")), row[3] = tfc_cell_integer(i);
+  }
+  for (int i = 0; i < 2; i++) {
+    assert_ok(tfc_table_add(&lists.tables[1], &row));
+    row[0] = tfc_cell_integer(4 + i), row[1] = tfc_cell_real(100 + i), row[3] = tfc_cell_text(TFC_STR("done"));
+  }
+  assert_ok(tfc_report_lists_page(&lists, "The title", "A note.", dir));
+  assert_ok(tfc_file_map(name, &file));
+  html = strndup((const char *)file.data, file.size);
+  html_check(html);
+  html_says(html, "<section id=\"runs\">", "</section>", "Runs\nrun id|4|5|\nstep|100.0 us|101.0 us|\nc|done|done|\n");
+  html_says(strstr(html, "<section id=\"runs\">"), "<section id=\"operations\">", "</section>",
+            "Operations\nnode|wait|peak bytes|count|share|op|\n"
+            "MatMul|–|–|0|–|–|\n|–|–|1|–|–|\nSum|–|–|2|–|–|\n");
+  free(html);
+  tfc_file_unmap(&file);
+  tfc_report_lists_deinit(&lists);
 }
 
 int main(void) {
