@@ -267,6 +267,7 @@ static void print_two(const struct side *a, const struct side *b, const struct t
   static const char *const texts[] = {"graph", "label", "algorithm", "cpu_model", "state"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     tfc_str ta = tfc_table_text(&a->run, 0, texts[i]), tb = tfc_table_text(&b->run, 0, texts[i]);
+    if (!ta.size && !tb.size) continue;
     if (tfc_str_equal(ta, tb))
       tfc_text_printf(out, "%-26s %s (both)\n", texts[i], tfc_report_fit(name, ta, 46));
     else {
