@@ -83,7 +83,7 @@ function(tfc_library name)
   endif()
   # Kernels have loops that vectorise. No code enables floating-point traps.
   foreach(source ${sources})
-    if(source MATCHES "/runtime/(ops/(math|array|linalg|segment|image|nn|training|random)_|device/cpu/norm/|host/chain/)[a-z_]*\\.c$")
+    if(source MATCHES "/runtime/(ops/(math|array|linalg|segment|image|nn|training|random)_|device/cpu/norm/|host/chain/)[a-z_]*\\.c$|/rl/rollout\\.c$")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -fno-trapping-math $<$<CONFIG:Release>:-O3>)
     endif()
   endforeach()

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/random.h"
 
+#define LARGEST_SPEEDS (1u << 20) // most entries of the table of speeds
 enum { ROUNDS = 3 }; // number of rounds in which a unit's hash is combined with its neighbours', to find its kind
 
 struct place {
@@ -228,6 +230,47 @@ static tfc_status sort_devices(struct tfc_scene *v) {
   return NULL;
 }
 
+float tfc_scene_speed(const struct tfc_scene *v, uint32_t u, uint32_t d, uint32_t k) {
+  const double time = (double)tfc_problem_unit_time(v->problem, u, d);
+  return (float)log((time * v->pace[(size_t)d * v->paces + k] + 1) / (v->fastest[u] + 1));
+}
+
+static tfc_status make_wire(struct tfc_scene *v) {
+  const struct tfc_problem *p = v->problem;
+  const struct tfc_pair *first = p->device_count > 1 ? tfc_problem_pair(p, 0, 1) : NULL;
+  if (!first) return NULL;
+  for (uint32_t a = 0; a < p->device_count; a++)
+    for (uint32_t b = 0; b < p->device_count; b++) {
+      const struct tfc_pair *pair = tfc_problem_pair(p, a, b);
+      if (a != b && (!pair->linked || pair->speed != first->speed || pair->occupies != first->occupies)) return NULL;
+    }
+  if (!(v->wire = calloc((size_t)p->tensor_count + 1, sizeof *v->wire))) return tfc_status_no_memory("a policy");
+  for (uint32_t t = 0; t < p->tensor_count; t++) v->wire[t] = (double)tfc_problem_wire_time(p, t, first);
+  v->occupies = first->occupies;
+  return NULL;
+}
+
+static tfc_status make_paces(struct tfc_scene *v) {
+  const struct tfc_problem *p = v->problem;
+  v->paces = 1;
+  for (uint32_t d = 0; d < p->device_count; d++)
+    if (p->machine->devices[d].slowdown_count > v->paces) v->paces = p->machine->devices[d].slowdown_count;
+  if (!(v->pace = calloc((size_t)p->device_count * v->paces, sizeof *v->pace))) return tfc_status_no_memory("a policy");
+  for (uint32_t d = 0; d < p->device_count; d++) {
+    const struct tfc_machine_device *x = &p->machine->devices[d];
+    for (uint32_t k = 0; k < v->paces; k++)
+      v->pace[(size_t)d * v->paces + k] = k < x->slowdown_count ? x->slowdown[k] : 1;
+  }
+  const uint64_t entries = (uint64_t)p->unit_count * p->device_count * v->paces;
+  if (entries > LARGEST_SPEEDS) return NULL;
+  if (!(v->speed = calloc(entries + 1, sizeof *v->speed))) return tfc_status_no_memory("a policy");
+  for (uint32_t u = 0; u < p->unit_count; u++)
+    for (uint32_t d = 0; d < p->device_count; d++)
+      for (uint32_t k = 0; k < v->paces && tfc_problem_allows(p, u, d); k++)
+        v->speed[((size_t)u * p->device_count + d) * v->paces + k] = tfc_scene_speed(v, u, d, k);
+  return NULL;
+}
+
 tfc_status tfc_scene_create(const struct tfc_problem *p, struct tfc_scene **out) {
   tfc_status s = NULL;
   uint64_t *look = NULL;
@@ -251,6 +294,8 @@ tfc_status tfc_scene_create(const struct tfc_problem *p, struct tfc_scene **out)
     for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) v->source[i] = u;
   weigh_nets(v);
   weigh_units(v);
+  TFC_TRY(s, make_paces(v));
+  TFC_TRY(s, make_wire(v));
   TFC_TRY(s, look_around(v, false, &look));
   TFC_TRY(s, number_kinds(v, look));
   free(look);
@@ -269,6 +314,6 @@ out:
 void tfc_scene_free(struct tfc_scene *v) {
   if (!v) return;
   free(v->order), free(v->gate), free(v->own), free(v->fastest), free(v->need_weight), free(v->kind);
-  free(v->net_weight), free(v->source), free(v->device);
+  free(v->net_weight), free(v->source), free(v->device), free(v->pace), free(v->speed), free(v->wire);
   free(v);
 }

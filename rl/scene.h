@@ -35,15 +35,22 @@ struct tfc_scene {
   double *fastest;     // [unit] the shortest of these times
   float *net_weight;   // [net] mean time on the wire, ps
   double *need_weight; // [unit] sum of net_weight over the nets that it reads
+  double *wire;        // [tensor] ps on the wire, the same between any two devices; NULL: links differ or are missing
+  uint8_t occupies;    // with `wire`: whom transfers occupy (enum tfc_occupies)
   uint32_t *source;    // [net] the unit that produces the net
   uint32_t *kind;      // [unit] units of one kind hold and send the same bytes, and so do their neighbours
   uint32_t kind_count;
   tfc_device_id *device; // [device] devices sorted by their properties, not by their position in the machine
-  double path, work;     // ps: critical path; sum of all units' mean times
-  double span;           // ps: the larger of the critical path and the work of one device
+  double *pace;          // [device * paces + k] by how much operations take longer while k + 1 devices are busy
+  uint32_t paces;
+  float *speed; // [(unit * device_count + device) * paces + k] tfc_scene_speed of these; NULL: it would be too large
+  double path, work; // ps: critical path; sum of all units' mean times
+  double span;       // ps: the larger of the critical path and the work of one device
   bool has_pins;
 };
 TFC_MUST_USE tfc_status tfc_scene_create(const struct tfc_problem *problem, struct tfc_scene **out);
+// Returns the logarithm of the unit's time on the device, while k + 1 devices are busy, over `fastest`.
+float tfc_scene_speed(const struct tfc_scene *scene, uint32_t unit, uint32_t device, uint32_t k);
 void tfc_scene_free(struct tfc_scene *scene); // NULL is fine
 
 #endif

@@ -104,6 +104,7 @@ struct asked {
   struct tfc_tuner *t;
   uint32_t pieces;
   uint64_t seed;
+  int64_t cutoff; // simulations stop there
 };
 static void work(void *user, uint32_t piece) {
   struct asked *a = user;
@@ -115,13 +116,13 @@ static void work(void *user, uint32_t piece) {
     tfc_random_init(&random, a->seed + i);
     const struct tfc_rollout_options o = {.temperature = x->temperature, .random = &random};
     tfc_rollout_run(t->rollout[piece], x->weights, &o, x->device);
-    tfc_simulate(t->simulator[piece], x->device, NULL, TFC_TIME_MAX, &v);
-    x->score = tfc_score_of(&v);
+    tfc_simulate(t->simulator[piece], x->device, NULL, a->cutoff, &v);
+    x->score = tfc_score_of(&v), x->cut = v.cut;
   }
 }
 
-tfc_status tfc_tuner_ask(struct tfc_tuner *t, uint32_t count) {
-  struct asked a = {t, count < t->threads ? count : t->threads, tfc_random_u64(&t->random)};
+static tfc_status ask(struct tfc_tuner *t, uint32_t count, int64_t cutoff) {
+  struct asked a = {t, count < t->threads ? count : t->threads, tfc_random_u64(&t->random), cutoff};
   if (count > TFC_TUNER_TRIALS) count = TFC_TUNER_TRIALS;
   for (uint32_t i = 0; i < a.pieces; i++) {
     if (!t->rollout[i]) TFC_RETURN_IF_ERROR(tfc_rollout_create(t->scene, &t->rollout[i]));
@@ -131,6 +132,19 @@ tfc_status tfc_tuner_ask(struct tfc_tuner *t, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) draw(t, t->asked++, &t->trial[i]);
   tfc_parallel(a.pieces, t->threads, work, &a);
   return NULL;
+}
+
+tfc_status tfc_tuner_ask(struct tfc_tuner *t, uint32_t count) {
+  return ask(t, count, TFC_TIME_MAX);
+}
+
+// Returns a time such that a placement that takes as long, or longer, teaches the tuner nothing: that of the last of a
+// full elite. TFC_TIME_MAX: there is none, also where a stopped simulation would not tell whether the placement is
+// valid (which is counted), because a link may be missing or tensors may not fit.
+static int64_t cutoff_of(const struct tfc_tuner *t) {
+  const struct tfc_score last = t->elite[TFC_TUNER_ELITE - 1].score;
+  const bool full = t->elite_count == TFC_TUNER_ELITE && !last.excess;
+  return full && !t->problem->has_missing_links && !t->problem->live_matters ? last.value : TFC_TIME_MAX;
 }
 
 static void join(struct tfc_tuner *t, const struct tfc_trial *x) {
@@ -151,13 +165,16 @@ static void join(struct tfc_tuner *t, const struct tfc_trial *x) {
 
 static void count(struct tfc_tuner *t, const struct tfc_trial *x) {
   const struct tfc_problem *p = t->problem;
-  t->invalid += x->score.value == TFC_TIME_MAX || x->score.excess > 0;
+  t->invalid += (x->score.value == TFC_TIME_MAX && !x->cut) || x->score.excess > 0;
   for (uint32_t u = 0; u < p->unit_count; u++) t->chosen[(size_t)u * p->device_count + x->device[u]]++;
 }
 
 void tfc_tuner_tell(struct tfc_tuner *t) {
-  for (uint32_t i = 0; i < t->trial_count; i++)
-    if (!t->trial[i].ignored) join(t, &t->trial[i]), count(t, &t->trial[i]), t->told++;
+  for (uint32_t i = 0; i < t->trial_count; i++) {
+    if (t->trial[i].ignored) continue;
+    if (!t->trial[i].cut) join(t, &t->trial[i]);
+    count(t, &t->trial[i]), t->told++;
+  }
   t->trial_count = 0;
 }
 
@@ -189,7 +206,7 @@ tfc_status tfc_tuner_run(struct tfc_tuner *t, const struct tfc_budget *budget) {
     // If a rollout takes long, the clock and cancelling are checked after a few of them. (Their number must not depend
     // on the number of threads, because what is drawn next depends on what was told.)
     if (t->problem->node_count > 20000 && count > FEW) count = FEW;
-    TFC_RETURN_IF_ERROR(tfc_tuner_ask(t, (uint32_t)count));
+    TFC_RETURN_IF_ERROR(ask(t, (uint32_t)count, cutoff_of(t)));
     tfc_tuner_tell(t);
     if (t->elite_count) tfc_budget_found(budget, t->elite[0].score);
   } while (!(budget->evaluations && t->told - begin >= budget->evaluations) && !tfc_budget_over(budget));

@@ -25,6 +25,7 @@ struct tfc_trial {
   struct tfc_score score;
   bool ignored; // set by the caller: the tuner does not learn from this trial
   bool central; // its weights were drawn around the tuner's `centre`
+  bool cut;     // its simulation was stopped when it was certain that the trial is worse than all of the elite
 };
 struct tfc_tuner {
   const struct tfc_problem *problem;

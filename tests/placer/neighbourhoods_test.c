@@ -152,7 +152,7 @@ static void elites(void **state) {
       all[at] = score;
     }
     assert_ok(tfc_elite_join_all(&one, &two, p));
-    // such a solution joins only if no better one came before
+    // A solution without a score joins only an empty elite, and all others are better: if one is there, it is the last.
     if (one.count && one.score[one.count - 1].value == TFC_TIME_MAX) one.count--;
     assert_int_equal(one.count, count < TFC_ELITE ? count : TFC_ELITE);
     for (uint32_t k = 0; k < one.count; k++) assert_memory_equal(&one.score[k], &all[k], sizeof *all);

@@ -197,6 +197,68 @@ static void keeps_constraints(void **state) {
   assert_true(limited > 20 && fits * 10 >= limited * 7);
 }
 
+// --- what saves time changes nothing ---------------------------------------------------------------------------------
+
+// A rollout that has placed parts of other placements anew, and a scene without tables of speeds and transfers, place
+// units as a new rollout does with the tables.
+static void shortcuts_change_nothing(void **state) {
+  (void)state;
+  uint32_t tables = 0, moved = 0;
+  for (uint64_t number = 0; number < 24; number++) {
+    struct tfc_random r;
+    tfc_random_init(&r, 900 + number);
+    const uint32_t devices = 2 + (uint32_t)(number % 7);
+    struct instance i =
+        random_instance(&r, 120 + (uint32_t)pick(&r, 200), devices, number % 3 ? 0 : RICH_ALL / 2, TFC_OBJECTIVE_STEP);
+    const struct tfc_problem *p = i.problem;
+    struct tfc_scene *scene = NULL, *plain = NULL;
+    struct tfc_rollout *old = NULL, *other = NULL;
+    struct tfc_policy *policy = NULL;
+    tfc_device_id *base = calloc(p->unit_count, sizeof *base), *a = calloc(p->unit_count, sizeof *a),
+                  *b = calloc(p->unit_count, sizeof *b);
+    bool *kept = calloc(p->unit_count, sizeof *kept);
+    assert_ok(tfc_policy_untrained(number, &policy));
+    assert_ok(tfc_scene_create(p, &scene));
+    assert_ok(tfc_scene_create(p, &plain));
+    tables += scene->wire != NULL;
+    free(plain->wire), free(plain->speed);
+    plain->wire = NULL, plain->speed = NULL;
+    assert_ok(tfc_rollout_create(scene, &old));
+    assert_ok(tfc_rollout_create(plain, &other));
+    tfc_rollout_run(old, policy->head[0], &(struct tfc_rollout_options){.random = &r}, base);
+    for (int turn = 0; turn < 40; turn++) {
+      const uint32_t from = (uint32_t)pick(&r, p->unit_count), count = 1 + (uint32_t)pick(&r, p->unit_count);
+      const bool whole = turn % 10 == 9;
+      struct tfc_random one, two, three;
+      tfc_random_init(&one, (uint64_t)turn), two = one, three = one;
+      struct tfc_rollout_options o = {.random = &one, .temperature = turn % 2 ? 0 : 0.1, .kept = whole ? NULL : kept};
+      struct tfc_rollout *fresh = NULL;
+      tfc_device_id *c = calloc(p->unit_count, sizeof *c);
+      for (uint32_t u = 0; u < p->unit_count; u++) kept[u] = u < from || u >= from + count;
+      memcpy(a, base, sizeof *a * p->unit_count), memcpy(b, a, sizeof *a * p->unit_count);
+      memcpy(c, a, sizeof *a * p->unit_count);
+      const bool fine = tfc_rollout_run(old, policy->head[turn % 20], &o, a);
+      o.random = &two;
+      assert_int_equal(tfc_rollout_run(other, policy->head[turn % 20], &o, b), fine);
+      assert_ok(tfc_rollout_create(scene, &fresh));
+      o.random = &three;
+      assert_int_equal(tfc_rollout_run(fresh, policy->head[turn % 20], &o, c), fine);
+      assert_memory_equal(a, b, sizeof *a * p->unit_count);
+      assert_memory_equal(a, c, sizeof *a * p->unit_count);
+      moved += memcmp(a, base, sizeof *a * p->unit_count) != 0;
+      if (turn % 3 == 0) memcpy(base, a, sizeof *a * p->unit_count); // the next turns begin with another placement
+      tfc_rollout_free(fresh);
+      free(c);
+    }
+    free(base), free(a), free(b), free(kept);
+    tfc_policy_free(policy);
+    tfc_rollout_free(old), tfc_rollout_free(other);
+    tfc_scene_free(scene), tfc_scene_free(plain);
+    instance_free(&i);
+  }
+  assert_true(tables > 4 && moved > 400);
+}
+
 // --- algorithms ------------------------------------------------------------------------------------------------------
 
 static int64_t run_algo(const struct grid *g, const struct tfc_algo *algo, const struct tfc_policy *policy,
@@ -281,7 +343,8 @@ static void searches_ask_it(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(features_by_hand), cmocka_unit_test(names_and_order_change_nothing),
-      cmocka_unit_test(keeps_constraints), cmocka_unit_test(algorithms), cmocka_unit_test(searches_ask_it)};
+      cmocka_unit_test(features_by_hand),  cmocka_unit_test(names_and_order_change_nothing),
+      cmocka_unit_test(keeps_constraints), cmocka_unit_test(shortcuts_change_nothing),
+      cmocka_unit_test(algorithms),        cmocka_unit_test(searches_ask_it)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

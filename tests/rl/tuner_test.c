@@ -228,10 +228,46 @@ static void says_how_its_samples_differ(void **state) {
   instance_free(&i);
 }
 
+// A run stops simulations of placements that are worse than all of the elite. It learns the same from them, and counts
+// the same, as when every simulation goes on to its end.
+static void stops_hopeless_simulations(void **state) {
+  (void)state;
+  uint32_t cut = 0;
+  for (uint64_t number = 0; number < 6; number++) {
+    struct tfc_random r;
+    struct tfc_policy *policy = NULL;
+    struct tfc_tuner *run = NULL, *whole = NULL;
+    tfc_random_init(&r, 60 + number);
+    struct instance i = random_instance(&r, 100, 3, number % 2 ? RICH_ALL : 0, TFC_OBJECTIVE_STEP);
+    assert_ok(tfc_policy_untrained(number, &policy));
+    assert_ok(tfc_tuner_create(i.problem, policy, number, 1, &run));
+    assert_ok(tfc_tuner_create(i.problem, policy, number, 1, &whole));
+    for (int k = 0; k < 20; k++) {
+      assert_ok(tfc_tuner_run(run, &(struct tfc_budget){.evaluations = TFC_TUNER_TRIALS, .threads = 1}));
+      for (int t = 0; t < TFC_TUNER_TRIALS; t++) cut += run->trial[t].cut;
+      assert_ok(tfc_tuner_ask(whole, TFC_TUNER_TRIALS));
+      for (int t = 0; t < TFC_TUNER_TRIALS; t++) assert_false(whole->trial[t].cut);
+      tfc_tuner_tell(whole);
+      assert_int_equal(run->told, whole->told);
+      assert_int_equal(run->invalid, whole->invalid);
+      assert_int_equal(run->elite_count, whole->elite_count);
+      for (uint32_t e = 0; e < run->elite_count; e++) {
+        assert_memory_equal(&run->elite[e].score, &whole->elite[e].score, sizeof run->elite[e].score);
+        assert_memory_equal(run->elite[e].weights, whole->elite[e].weights, sizeof run->elite[e].weights);
+      }
+      assert_memory_equal(run->random.state, whole->random.state, sizeof run->random.state);
+    }
+    tfc_tuner_free(run), tfc_tuner_free(whole);
+    tfc_policy_free(policy);
+    instance_free(&i);
+  }
+  assert_true(cut > 200);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(says_how_its_samples_differ),
-                                     cmocka_unit_test(learns_from_what_it_is_told),
-                                     cmocka_unit_test(keeps_what_was_best), cmocka_unit_test(the_best_is_returned),
-                                     cmocka_unit_test(parts_are_placed_anew)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(says_how_its_samples_differ), cmocka_unit_test(learns_from_what_it_is_told),
+      cmocka_unit_test(keeps_what_was_best),         cmocka_unit_test(the_best_is_returned),
+      cmocka_unit_test(parts_are_placed_anew),       cmocka_unit_test(stops_hopeless_simulations)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
