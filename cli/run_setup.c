@@ -1,3 +1,4 @@
+// Makes what steps of tfc-run need, from its flags: cores, graph, devices, placement and session; and reads --feed.
 #include <math.h>
 #include <sched.h>
 #include <stdlib.h>

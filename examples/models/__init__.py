@@ -1,1 +1,1 @@
-"""One file per example model; ALL maps names to functions that return the Example."""
+"""One file per example model; make_graphs.py has the list of their names."""

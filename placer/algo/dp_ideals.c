@@ -1,3 +1,4 @@
+// Lists the ideals of a graph's runs, each made of a smaller one and one more run, up to a largest number.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// The time of the current piece, kept up to date while runs join and leave it.
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,3 +1,5 @@
+// Splits for links that differ: a depth-first search from the last piece to the first, in which the table of lower
+// bounds rules out what cannot be better than the best split so far.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

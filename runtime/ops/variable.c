@@ -1,3 +1,4 @@
+// Variables: values with a name that outlive a step (struct tfc_variable in kernel.h).
 #include <sched.h>
 #include <stdlib.h>
 

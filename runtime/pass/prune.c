@@ -1,3 +1,4 @@
+// Pruning: finds the nodes that fetches and targets need, backwards from these to the feeds.
 #include <stdlib.h>
 
 #include "runtime/pass/pass.h"

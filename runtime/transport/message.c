@@ -1,3 +1,4 @@
+// Makes and frees messages between tasks (struct tfc_message in transport.h).
 #include <stdlib.h>
 
 #include "runtime/transport/transport.h"

@@ -1,3 +1,4 @@
+// Runs a graph that a fuzzer made, within limits of time and memory.
 #include <stdlib.h>
 #include <string.h>
 

@@ -50,7 +50,7 @@ static void address_spaces_of_kinds(void **state) {
   assert_fails(tfc_devices_open("emu:0-1023,cpu:0", NULL, 0, &set), TFC_UNAVAILABLE, "no more than 1024");
 }
 
-static void address_space(void **state) { // host code that looks inside an emulated device's tensor faults
+static void address_space(void **state) { // host code that writes to an emulated device's memory is killed
   (void)state;
 #ifndef TFC_SANITIZED
   struct tfc_device_set set = {0};

@@ -206,8 +206,7 @@ static void test_map(void **state) {
   free(text);
 }
 
-// Tests a map of many scopes: boxes are inside their scope and do not meet; those of one scope are as large as their
-// times.
+// Tests a map of many scopes: boxes overlap only where one is a scope and the other is inside it.
 static void test_nested_map(void **state) {
   (void)state;
   struct tfc_store *db = NULL;
@@ -634,7 +633,8 @@ static void test_svg(void **state) {
   for (int i = 0; i < 3; i++) tfc_plot_deinit(&plots[i]);
 }
 
-// The page that --html makes of lists: units by the columns' names, numbers to the right.
+// Tests the page that --html makes of lists: the columns' names say in which units it shows numbers, and numbers are
+// aligned to the right.
 static void test_lists_page(void **state) {
   (void)state;
   static const char *const columns[] = {"node", "wait_us", "peak_bytes", "count", "share", "op", NULL};

@@ -281,7 +281,7 @@ static tfc_status make_edges(struct maker *m) {
     if (m->product[n->node] != TFC_NONE) TFC_RETURN_IF_ERROR(control_edges(m, i, m->product[n->node]));
   }
   TFC_RETURN_IF_ERROR(make_waits(m));
-  // Sorts by source, then by output; stable.
+  // Sorts the edges by the node that they come from; edges from one node keep their order.
   uint32_t *begin = TFC_ARENA_ARRAY(m->arena, uint32_t, d->node_count + 2);
   d->edges = TFC_ARENA_ARRAY(m->arena, struct tfc_dedge, m->edges.count + 1);
   if (!begin || !d->edges) return TFC_PLAN_NO_MEMORY();

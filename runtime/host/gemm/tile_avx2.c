@@ -1,3 +1,4 @@
+// The inner loops of products (tile.inc) with AVX2.
 #if defined(__x86_64__)
 #define LANES 8
 #define VECTORS 3

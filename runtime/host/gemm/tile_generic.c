@@ -1,3 +1,4 @@
+// The inner loops of products (tile.inc) for every processor.
 #define LANES 4
 #define VECTORS 2
 #define ROWS 4

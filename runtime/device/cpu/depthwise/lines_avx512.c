@@ -1,3 +1,4 @@
+// The inner loops (lines.inc) with AVX-512.
 #if defined(__x86_64__)
 #define BYTES 64
 #include "runtime/device/cpu/depthwise/lines.inc"

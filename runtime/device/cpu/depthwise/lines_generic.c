@@ -1,3 +1,4 @@
+// The inner loops (lines.inc) for every processor.
 #define BYTES 16
 #include "runtime/device/cpu/depthwise/lines.inc"
 
