@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "runtime/device/cpu/conv/lines.h"
+#include "runtime/device/cpu/conv/padded.h"
 #include "runtime/device/cpu/conv/patches.h"
 #include "runtime/device/cpu/conv/pieces.h"
 #include "runtime/device/cpu/conv_sizes.h"

@@ -2,9 +2,10 @@
 // longer to find than to multiply. A copy of the image with its border of zeros takes little time beside that, because
 // it has fewer channels than the convolution's result. The products stay the same to the bit: they are of the same
 // numbers in the same order.
+#include "runtime/device/cpu/conv/padded.h"
+
 #include <string.h>
 
-#include "runtime/device/cpu/conv/patches.h"
 #include "runtime/host/gemm/scratch.h"
 
 enum { SLACK = 16, MOST_GROWTH = 4, LINE_WORK = 16384 };

@@ -19,11 +19,6 @@ struct tfc_patches {
 void tfc_patches_init(struct tfc_patches *p);           // sets `base`; the caller has set the other members
 bool tfc_patches_are_flat(const struct tfc_patches *p); // images are two-dimensional
 
-// If the image has at most so many channels, replaces it by a copy with a border, over which no window reaches; the
-// copy lies in memory of the calling thread until the next call. False: it keeps the image, because the copy would be
-// much larger, or there is no memory for it.
-bool tfc_patches_pad(struct tfc_kernel_ctx *ctx, struct tfc_patches *p, int64_t most_channels);
-
 // The same matrix transposed: row (i, j, c); the columns are `count` positions from `first` on, at most
 // TFC_PATCHES_POSITIONS. `lines`: the positions by lines of the image, which all rows have in common.
 enum { TFC_PATCHES_POSITIONS = 512 };
