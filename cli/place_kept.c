@@ -85,11 +85,8 @@ out:
 
 // Takes the next line of flags: a name and a value. Both are empty if there are no more lines.
 static void take_line(tfc_str *rest, tfc_str *name, tfc_str *value) {
-  const size_t end = tfc_str_find(*rest, '\n'), tab = tfc_str_find(*rest, '\t');
-  *name = *value = (tfc_str){0};
-  if (end == SIZE_MAX || tab == SIZE_MAX || tab > end) return;
-  *name = tfc_str_sub(*rest, 0, tab), *value = tfc_str_sub(*rest, tab + 1, end);
-  *rest = tfc_str_sub(*rest, end + 1, rest->size);
+  *value = tfc_str_take(rest, '\n');
+  *name = tfc_str_take(value, '\t');
 }
 
 static tfc_status compare_flags(const struct place_kept *k, tfc_str then) {

@@ -11,6 +11,7 @@
 #include "cli/restart.h"
 #include "cli/step_args.h"
 #include "cli/task.h"
+#include "placer/measure/step_names.h"
 #include "placer/tasks/exchange.h"
 #include "placer/tasks/machine.h"
 #include "placer/tasks/profile.h"
@@ -206,41 +207,26 @@ static double moment(const struct place_tasks *t, double share) {
 static tfc_status profile(struct place_tasks *t, double *us) {
   tfc_status s = NULL;
   const struct tfc_step_spec *step = &t->step.spec;
-  const struct tfc_graph *g = t->graph;
   struct tfc_measure_feed *feeds = calloc(step->feed_count + 1u, sizeof *feeds);
-  tfc_str *names = calloc((size_t)step->fetch_count + step->target_count + step->init_count + 1, sizeof *names);
-  char **fetches = calloc(step->fetch_count + 1u, sizeof *fetches), *path = NULL, *lock = NULL;
-  uint32_t n = 0;
-  if (!feeds || !names || !fetches) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  struct tfc_step_names names = {0};
+  struct tfc_measure_options o = {.graph = t->o.graph,
+                                  .devices = t->list,
+                                  .execution = t->o.execution,
+                                  .feeds = feeds,
+                                  .cancel = tfc_program_cancel()};
+  char *path = NULL, *lock = NULL;
+  if (!feeds) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < step->feed_count; i++)
     feeds[i] = (struct tfc_measure_feed){step->feeds[i].name, &t->feeds[i]};
-  for (uint32_t i = 0; i < step->fetch_count; i++) {
-    fetches[i] = tfc_format("%.*s:%d", TFC_STR_ARG(g->nodes[step->fetches[i].node].name), step->fetches[i].index);
-    if (!fetches[i]) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    names[n++] = tfc_str_from(fetches[i]);
-  }
-  for (uint32_t i = 0; i < step->target_count; i++) names[n++] = g->nodes[step->targets[i]].name;
-  for (uint32_t i = 0; i < step->init_count; i++) names[n++] = g->nodes[step->inits[i]].name;
+  TFC_TRY(s, tfc_step_names_init(&names, t->graph, step, &o));
   // The host's lock is held for all tasks, so each task's worker has a lock file of its own.
   if (!(path = tfc_format("tfc-measuring.task%u.lock", t->rank))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_lock_path(path, &lock));
-  TFC_TRY(s, tfc_task_profile(&(struct tfc_measure_options){.graph = t->o.graph,
-                                                            .devices = t->list,
-                                                            .execution = t->o.execution,
-                                                            .feeds = feeds,
-                                                            .feed_count = step->feed_count,
-                                                            .fetches = names,
-                                                            .targets = names + step->fetch_count,
-                                                            .inits = names + step->fetch_count + step->target_count,
-                                                            .fetch_count = step->fetch_count,
-                                                            .target_count = step->target_count,
-                                                            .init_count = step->init_count,
-                                                            .lock = lock,
-                                                            .cancel = tfc_program_cancel()},
-                              t->devices.count, t->node_count, moment(t, profile_share), us));
+  o.lock = lock;
+  TFC_TRY(s, tfc_task_profile(&o, t->devices.count, t->node_count, moment(t, profile_share), us));
 out:
-  for (uint32_t i = 0; fetches && i < step->fetch_count; i++) free(fetches[i]);
-  free(fetches), free(names), free(feeds), free(path), free(lock);
+  tfc_step_names_deinit(&names);
+  free(feeds), free(path), free(lock);
   return s;
 }
 

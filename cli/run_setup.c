@@ -119,15 +119,13 @@ static tfc_status parse_type(const char *feed, tfc_str text, struct run_feed *ou
     return tfc_status_make(TFC_INVALID_ARGUMENT, "--feed %s: the shape has no closing ']'", feed);
   tfc_str rest = tfc_str_sub(text, bracket + 1, text.size - 1);
   while (rest.size) {
-    size_t comma = tfc_str_find(rest, ',');
-    tfc_str one = tfc_str_sub(rest, 0, comma == SIZE_MAX ? rest.size : comma);
+    const tfc_str one = tfc_str_take(&rest, ',');
     int64_t dim;
     tfc_status s = tfc_parse_i64(one, &dim);
     if (s) return tfc_status_annotate(s, "--feed %s", feed);
     if (dim < 0 || out->shape.rank == TFC_MAX_RANK)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "--feed %s: not a shape", feed);
     out->shape.dims[out->shape.rank++] = dim;
-    rest = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(rest, comma + 1, rest.size);
   }
   return NULL;
 }

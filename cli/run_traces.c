@@ -27,17 +27,13 @@ struct storing {
   int64_t run, key;
 };
 
-static tfc_status no_memory(void) {
-  return tfc_status_no_memory("a profile");
-}
-
 tfc_status run_traces_add(struct run_traces *traces, struct tfc_cluster_trace *step) {
   const struct tfc_cluster_trace taken = *step;
   *step = (struct tfc_cluster_trace){0};
   if (tfc_array_push(&traces->steps, taken)) return NULL;
   *step = taken;
   tfc_cluster_trace_deinit(step);
-  return no_memory();
+  return tfc_status_no_memory("a profile");
 }
 
 void run_traces_deinit(struct run_traces *traces) {
@@ -129,7 +125,7 @@ static tfc_status store_ops(const struct storing *w, uint32_t step, const struct
   for (uint32_t i = 0; i < w->setup->graph->node_count; i++) w->producer[i] = TFC_NONE;
   struct tfc_profile_busy *busy = calloc(devices + 1u, sizeof *busy);
   int64_t *until = calloc(devices + 1u, sizeof *until);
-  if (!busy || !until) TFC_TRY(s, no_memory());
+  if (!busy || !until) TFC_TRY(s, tfc_status_no_memory("a profile"));
   for (uint32_t k = 0; k < t->ops.count; k++) {
     const struct tfc_cluster_op *o = &t->ops.data[k];
     const uint32_t d = device_of(w, o->rank, o->device);
@@ -197,7 +193,7 @@ static tfc_status store_totals(const struct storing *w) {
   for (size_t i = 0; i < w->traces->steps.count; i++) count += w->traces->steps.data[i].ops.count;
   const struct tfc_cluster_op **all = calloc(count + 1, sizeof *all);
   double *ns = calloc(count + 1, sizeof *ns);
-  if (!all || !ns) TFC_TRY(s, no_memory());
+  if (!all || !ns) TFC_TRY(s, tfc_status_no_memory("a profile"));
   for (size_t i = 0; i < w->traces->steps.count; i++)
     for (size_t k = 0; k < w->traces->steps.data[i].ops.count; k++) all[at++] = &w->traces->steps.data[i].ops.data[k];
   qsort(all, count, sizeof *all, by_node);
@@ -276,7 +272,7 @@ tfc_status run_traces_open(const struct run_setup *setup, const _Atomic bool *ca
   const struct tfc_store_options options = {.write = true, .purpose = "tfc-run"};
   bool told = false;
   char *lock = tfc_format("%s.lock", db);
-  if (!lock) return no_memory();
+  if (!lock) return tfc_status_no_memory("a profile");
   tfc_status s = tfc_store_open(db, &options, out);
   while (s && tfc_lock_held(lock)) {
     if (!told) tfc_say("profile: %s; waiting", tfc_status_message(s));
@@ -306,7 +302,7 @@ tfc_status run_traces_store(const struct run_traces *traces, const struct run_se
   if (off) tfc_say("profile: clocks of other hosts are set right to %.1f us", (double)off * 1e-3);
   w.first = calloc(setup->tasks->tasks.count + 1, sizeof *w.first);
   w.producer = calloc(setup->graph->node_count + 1u, sizeof *w.producer);
-  if (!w.first || !w.producer) TFC_TRY(s, no_memory());
+  if (!w.first || !w.producer) TFC_TRY(s, tfc_status_no_memory("a profile"));
   TFC_TRY(s, run_traces_open(setup, stopped ? tfc_program_cut_off() : tfc_program_cancel(), &w.store));
   TFC_TRY(s, store_run(&w, step_us, stopped));
   tfc_say("profile: run %lld in %s (tfc-report --db %s show %lld)", (long long)w.run, db, db, (long long)w.run);

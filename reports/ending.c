@@ -109,10 +109,8 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
 void tfc_report_learning(const struct tfc_table *run, struct tfc_text *out) {
   tfc_str text = tfc_table_text(run, 0, "learning");
   while (text.size) {
-    const size_t end = tfc_str_find(text, '\n');
-    const tfc_str line = tfc_str_sub(text, 0, end);
+    const tfc_str line = tfc_str_take(&text, '\n');
     if (line.size) tfc_text_printf(out, "%s%.*s", out->size ? " " : "", TFC_STR_ARG(line));
-    text = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(text, end + 1, text.size);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "placer/job/resume.h"
 #include "placer/job/rivals.h"
 #include "placer/job/search.h"
+#include "placer/measure/step_names.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
@@ -94,42 +95,23 @@ static void say_waiting(void *user, const char *who) {
 
 static tfc_status start_measurer(struct tfc_job *j) {
   tfc_status s = NULL;
-  const struct tfc_step_spec *step = j->o->step;
-  const struct tfc_graph *g = j->o->graph;
-  char(*text)[32] = NULL;
+  struct tfc_step_names names = {0};
   char *tuning = NULL;
-  tfc_str *names = calloc((size_t)step->fetch_count + step->target_count + step->init_count + 1, sizeof *names);
-  char **fetches = calloc(step->fetch_count + 1u, sizeof *fetches);
-  if (!names || !fetches) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < step->fetch_count; i++) {
-    fetches[i] = tfc_format("%.*s:%d", TFC_STR_ARG(g->nodes[step->fetches[i].node].name), step->fetches[i].index);
-    if (!fetches[i]) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-    names[n++] = tfc_str_from(fetches[i]);
-  }
-  for (uint32_t i = 0; i < step->target_count; i++) names[n++] = g->nodes[step->targets[i]].name;
-  for (uint32_t i = 0; i < step->init_count; i++) names[n++] = g->nodes[step->inits[i]].name;
+  struct tfc_measure_options o = {.graph = j->o->graph_path,
+                                  .devices = j->o->devices,
+                                  .checkpoint = j->o->checkpoint,
+                                  .execution = j->o->execution,
+                                  .feeds = j->feed_list,
+                                  .hang_seconds = hang_seconds(j->o),
+                                  .end_s = tfc_job_moment(&j->clock, j->clock.total_s),
+                                  .lock = j->o->lock,
+                                  .wait = j->o->wait ? say_waiting : NULL,
+                                  .wait_user = j,
+                                  .cancel = j->o->cancel};
+  TFC_TRY(s, tfc_step_names_init(&names, j->o->graph, j->o->step, &o));
   TFC_TRY(s, tfc_store_get_tuning(j->journal.store, &tuning));
-  TFC_TRY(s, tfc_measurer_create(&(struct tfc_measure_options){.graph = j->o->graph_path,
-                                                               .devices = j->o->devices,
-                                                               .checkpoint = j->o->checkpoint,
-                                                               .execution = j->o->execution,
-                                                               .feeds = j->feed_list,
-                                                               .feed_count = step->feed_count,
-                                                               .fetches = names,
-                                                               .targets = names + step->fetch_count,
-                                                               .inits = names + step->fetch_count + step->target_count,
-                                                               .fetch_count = step->fetch_count,
-                                                               .target_count = step->target_count,
-                                                               .init_count = step->init_count,
-                                                               .tuning = tuning,
-                                                               .hang_seconds = hang_seconds(j->o),
-                                                               .end_s = tfc_job_moment(&j->clock, j->clock.total_s),
-                                                               .lock = j->o->lock,
-                                                               .wait = j->o->wait ? say_waiting : NULL,
-                                                               .wait_user = j,
-                                                               .cancel = j->o->cancel},
-                                 &j->measurer));
+  o.tuning = tuning;
+  TFC_TRY(s, tfc_measurer_create(&o, &j->measurer));
   // The time in which the job waited for the lock does not count.
   j->clock.begin_ns += (int64_t)(1e9 * tfc_measurer_waited_s(j->measurer));
   j->info = tfc_measurer_info(j->measurer);
@@ -148,10 +130,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
     tfc_job_say(&j->clock, true, "other programs are at work (load %.1f on %u cores): what is measured is disturbed",
                 load, j->info->whole.cores);
 out:
-  for (uint32_t i = 0; fetches && i < step->fetch_count; i++) free(fetches[i]);
-  free(fetches);
-  free(names);
-  free(text);
+  tfc_step_names_deinit(&names);
   free(tuning);
   return s;
 }

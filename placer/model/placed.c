@@ -7,11 +7,8 @@
 #include "runtime/base/map.h"
 
 static bool lists(tfc_str names, tfc_str name) {
-  while (names.size) {
-    size_t comma = tfc_str_find(names, ',');
-    if (tfc_str_equal(tfc_str_sub(names, 0, comma == SIZE_MAX ? names.size : comma), name)) return true;
-    names = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(names, comma + 1, names.size);
-  }
+  while (names.size)
+    if (tfc_str_equal(tfc_str_take(&names, ','), name)) return true;
   return false;
 }
 

@@ -60,9 +60,7 @@ static struct part read_part(tfc_str s) {
 static void read_name(tfc_str name, struct unit_name *out) {
   out->count = 0;
   while (name.size && out->count < MOST_PARTS) {
-    size_t slash = tfc_str_find(name, '/');
-    tfc_str s = tfc_str_sub(name, 0, slash);
-    name = slash == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(name, slash + 1, name.size);
+    tfc_str s = tfc_str_take(&name, '/');
     if (starts_with(s, "gradients") || starts_with(s, "gradient_tape")) continue;
     if (starts_with(s, "update_")) out->count = 0, s = tfc_str_sub(s, strlen("update_"), s.size);
     out->parts[out->count++] = read_part(s);

@@ -1,10 +1,7 @@
 #include "runtime/base/state_text.h"
 
 tfc_str tfc_state_word(tfc_str *line) {
-  const size_t end = tfc_str_find(*line, '\t');
-  const tfc_str word = tfc_str_sub(*line, 0, end);
-  *line = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(*line, end + 1, SIZE_MAX);
-  return word;
+  return tfc_str_take(line, '\t');
 }
 
 void tfc_state_add(struct tfc_text *out, tfc_str word) {

@@ -53,6 +53,14 @@ static inline tfc_str tfc_str_sub(tfc_str a, size_t from, size_t to) { // [from,
   if (from > to) from = to;
   return (tfc_str){a.data ? a.data + from : NULL, to - from};
 }
+// Takes the first of several parts: returns the text before the first `separator`, and leaves what follows it in *rest.
+// Without a separator, the whole text is the part, and nothing is left.
+static inline tfc_str tfc_str_take(tfc_str *rest, char separator) {
+  const size_t end = tfc_str_find(*rest, separator);
+  const tfc_str part = tfc_str_sub(*rest, 0, end);
+  *rest = end == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(*rest, end + 1, SIZE_MAX);
+  return part;
+}
 // Returns a heap copy with a terminating zero; NULL when memory is out. free() it.
 char *tfc_str_dup(tfc_str a);
 // As printf, but returns the text in memory that the caller frees. NULL: out of memory.

@@ -35,10 +35,6 @@ struct tfc_cluster_session {
   struct tfc_cluster_queues *queues; // the graph's queue runners, or NULL
 };
 
-static tfc_status no_memory(void) {
-  return tfc_status_no_memory("a step of several tasks");
-}
-
 // --- Sending graphs and plans to tasks -----------------------------------------------------------------------------
 static tfc_status buffer_of(tfc_str bytes, struct tfc_buffer **out) {
   *out = NULL;
@@ -91,7 +87,7 @@ static tfc_status tell_plan(struct tfc_cluster_session *session, const struct tf
   tfc_text_add(&names, (tfc_str){part->fetch_names.data, part->fetch_names.size});
   tfc_text_add(&names, (tfc_str){part->target_names.data, part->target_names.size});
   tfc_text_add(&names, (tfc_str){part->crossings.data, part->crossings.size});
-  if (names.failed) TFC_TRY(s, no_memory());
+  if (names.failed) TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   TFC_TRY(s, buffer_of((tfc_str){names.data, names.size}, &body));
   s = part->rank == t->rank
           ? tfc_serve_plan(t, t->rank, &head, body, names.size)
@@ -149,7 +145,7 @@ static tfc_status plan_of(struct tfc_cluster_session *session, const struct tfc_
     TFC_TRY(s, tell_graph(session, p->parts[i].rank));
     TFC_TRY(s, tell_plan(session, p, &p->parts[i]));
   }
-  if (!tfc_array_push(&session->plans, p)) TFC_TRY(s, no_memory());
+  if (!tfc_array_push(&session->plans, p)) TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   *out = p, p = NULL;
 out:
   pthread_mutex_unlock(&session->lock);
@@ -304,7 +300,7 @@ static tfc_status send_step(struct tfc_cluster_session *session, const struct tf
     const struct tfc_cluster_part *part = &p->parts[i];
     if (i == p->own) continue;
     struct tfc_tensor *copies = calloc(part->feeds.count + 1, sizeof *copies);
-    if (!copies) return no_memory();
+    if (!copies) return tfc_status_no_memory("a step of several tasks");
     // the caller may change the memory of its feeds when the step has ended
     for (size_t k = 0; k < part->feeds.count && !s; k++) s = tfc_tensor_clone(&feeds[part->feeds.data[k]], &copies[k]);
     pthread_mutex_lock(&t->lock);
@@ -326,7 +322,7 @@ static tfc_status run_here(struct tfc_cluster_session *session, const struct tfc
                     *out = calloc(part->fetches.count + 1, sizeof *out);
   struct tfc_run_options own = {.cancel = &step->cancel, .step = step->number};
   if (options) own.trace = options->trace, own.deadline_ns = options->deadline_ns;
-  if (!in || !out) TFC_TRY(s, no_memory());
+  if (!in || !out) TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   for (size_t k = 0; k < part->feeds.count; k++) in[k] = feeds[part->feeds.data[k]];
   TFC_TRY(s, tfc_serve_here(session->task, session->number, p->id, is_static, in, out, &own, record));
   for (size_t k = 0; k < part->fetches.count; k++) {
@@ -402,7 +398,7 @@ static tfc_status take_traces(struct tfc_cluster_session *session, const struct 
   tfc_status s = NULL;
   struct tfc_text here = {0};
   int64_t *offsets = calloc(t->count, sizeof *offsets);
-  if (!offsets) TFC_TRY(s, no_memory());
+  if (!offsets) TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   if (own->served) {
     TFC_TRY(s, tfc_serve_record_write(t, own, &here));
     TFC_TRY(s, tfc_cluster_trace_add(trace, &session->cut, t->rank, (tfc_str){here.data, here.size}, NULL, offsets));
@@ -439,7 +435,8 @@ static tfc_status run_step(struct tfc_cluster_session *session, const struct tfc
                                  .queues = p->wanted ? session->queues : NULL,
                                  .wanted = p->wanted};
   for (uint32_t i = 0; fetches && i < p->fetch_count; i++) fetches[i] = (struct tfc_tensor){0};
-  if (trace && !(step.answers = calloc(p->foreign_count + 1u, sizeof *step.answers))) return no_memory();
+  if (trace && !(step.answers = calloc(p->foreign_count + 1u, sizeof *step.answers)))
+    return tfc_status_no_memory("a step of several tasks");
   const int64_t oldest = begin_step(t, &step, trace != NULL);
   tfc_status s = tfc_meeting_begin(t->meeting, step.number, oldest);
   tfc_member_note(t, "ran its step %lld, with %u other tasks", (long long)tfc_step_count(step.number),
@@ -492,7 +489,7 @@ static tfc_status plan_for(struct tfc_cluster_session *session, const struct tfc
                            const struct tfc_tensor *feeds, struct tfc_cluster_plan **out) {
   struct tfc_run_spec with_shapes = *spec;
   struct tfc_shape *shapes = malloc((spec->feed_count + 1u) * sizeof *shapes);
-  if (!shapes) return no_memory();
+  if (!shapes) return tfc_status_no_memory("a step of several tasks");
   for (uint32_t i = 0; i < spec->feed_count; i++) shapes[i] = feeds[i].shape;
   with_shapes.feed_shapes = shapes;
   tfc_status s = plan_of(session, &with_shapes, out);
@@ -537,19 +534,19 @@ static tfc_status run_in_all(struct tfc_cluster_session *session, uint32_t id, c
   bool ok = true;
   if (cancel && atomic_load(cancel)) return tfc_status_make(TFC_CANCELLED, "the step was cancelled");
   struct tfc_cluster_plan *p = calloc(1, sizeof *p);
-  if (!p) return no_memory();
+  if (!p) return tfc_status_no_memory("a step of several tasks");
   *p = (struct tfc_cluster_plan){
       .id = id, .own = t->rank, .feed_count = feeds ? t->count : 0, .fetch_count = fetches ? t->count : 0};
   p->parts = calloc(t->count, sizeof *p->parts);
   p->ranks = calloc(t->count, sizeof *p->ranks);
-  if (!p->parts || !p->ranks) TFC_TRY(s, no_memory());
+  if (!p->parts || !p->ranks) TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   p->part_count = t->count;
   for (uint32_t r = 0; r < t->count; r++) {
     p->parts[r].rank = r;
     ok &= feeds ? tfc_array_push(&p->parts[r].feeds, r) : tfc_array_push(&p->parts[r].fetches, r);
     if (r != t->rank) p->ranks[p->foreign_count++] = r;
   }
-  if (!ok) TFC_TRY(s, no_memory());
+  if (!ok) TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   s = run_plan(session, p, feeds, fetches, &options, NULL);
 out:
   tfc_cluster_plan_free(p);
@@ -563,7 +560,7 @@ static tfc_status fetch_states(struct tfc_cluster_session *session, bool everyon
   const struct tfc_member *t = session->task;
   char name[TFC_TASK_TEXT];
   struct tfc_tensor *texts = calloc(t->count, sizeof *texts);
-  if (!texts) return no_memory();
+  if (!texts) return tfc_status_no_memory("a step of several tasks");
   tfc_moving_begin(m);
   tfc_status s = run_in_all(session, TFC_PLAN_SAVE, NULL, cancel, texts);
   for (uint32_t r = 0; !s && r < t->count; r++) {
@@ -579,7 +576,7 @@ static tfc_status fetch_states(struct tfc_cluster_session *session, bool everyon
     if (out->size == head && !out->failed) out->size = begin, out->data[begin] = 0; // it keeps nothing
     tfc_moving_next(m);
   }
-  if (!s && (out->failed || m->failed)) s = no_memory();
+  if (!s && (out->failed || m->failed)) s = tfc_status_no_memory("a step of several tasks");
   for (uint32_t r = 0; r < t->count; r++) tfc_tensor_release(&texts[r]);
   free(texts);
   return s;
@@ -631,7 +628,7 @@ tfc_status tfc_cluster_session_save_state(struct tfc_cluster_session *session, c
 tfc_status tfc_cluster_session_keep(struct tfc_cluster_session *session, tfc_str lines) {
   struct tfc_member *t = session->task;
   char *copy = tfc_str_dup(lines);
-  if (!copy) return no_memory();
+  if (!copy) return tfc_status_no_memory("a step of several tasks");
   pthread_mutex_lock(&t->lock);
   free(t->own_lines);
   t->own_lines = copy;
@@ -657,7 +654,7 @@ tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session
   const struct tfc_member *t = session->task;
   struct tfc_tensor *texts = calloc(t->count, sizeof *texts);
   bool *clients = calloc(t->count, sizeof *clients);
-  if (!texts || !clients) TFC_TRY(s, no_memory());
+  if (!texts || !clients) TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   for (uint32_t r = 0; r < t->count; r++) clients[r] = t->peers[r].hello.has_script;
   for (tfc_str task, own; tfc_states_section(&text, "task\t", &task, &own);) {
     const uint32_t rank = tfc_states_list_lost(&session->cut, t->rank, clients, task, own, out_lost);
@@ -682,7 +679,7 @@ tfc_status tfc_cluster_session_create(struct tfc_member *task, const struct tfc_
   tfc_status s = NULL;
   struct tfc_text text = {0};
   struct tfc_cluster_session *session = calloc(1, sizeof *session);
-  if (!session) return no_memory();
+  if (!session) return tfc_status_no_memory("a step of several tasks");
   session->task = task;
   atomic_fetch_add(&task->sessions, 1);
   session->graph = graph;
@@ -694,7 +691,7 @@ tfc_status tfc_cluster_session_create(struct tfc_member *task, const struct tfc_
                                                            // limits, so they are not sent
   tfc_execution_format(&how, &text);
   session->execution = tfc_format("%.*s", (int)text.size, text.data ? text.data : "");
-  if (!session->told || !session->execution || text.failed) TFC_TRY(s, no_memory());
+  if (!session->told || !session->execution || text.failed) TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   TFC_TRY(s, tfc_cut_make(graph, task->spec, task->rank, &session->cut));
   pthread_mutex_lock(&task->lock);
   session->number = ++task->next_session;

@@ -12,10 +12,6 @@
 #include "runtime/exec/groundwork.h"
 #include "runtime/pass/pass.h"
 
-static tfc_status no_memory(void) {
-  return tfc_status_no_memory("a step of several tasks");
-}
-
 void tfc_cluster_plan_free(struct tfc_cluster_plan *p) {
   if (!p) return;
   for (uint32_t i = 0; p->parts && i < p->part_count; i++) {
@@ -92,7 +88,7 @@ static tfc_status find_needed(const struct tfc_cut *cut, const struct tfc_run_sp
   uint32_t *targets = calloc((size_t)spec->target_count + cut->frames.count + 1, sizeof *targets);
   bool *runs = calloc(cut->frames.count + 1u, sizeof *runs);
   uint32_t count = spec->target_count;
-  if (!targets || !runs) TFC_TRY(s, no_memory());
+  if (!targets || !runs) TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   if (count) memcpy(targets, spec->targets, count * sizeof *targets);
   for (bool more = true; more;) {
     more = false;
@@ -176,13 +172,14 @@ static tfc_status describe_crossings(const struct tfc_cut *cut, const struct tfc
   struct tfc_shape_override *feeds = calloc(spec->feed_count + 1u, sizeof *feeds);
   uint32_t *order = calloc(g->node_count + 1u, sizeof *order);
   double *tails = calloc(g->node_count + 1u, sizeof *tails);
-  if (!feeds || !order || !tails) TFC_TRY(s, no_memory());
+  if (!feeds || !order || !tails) TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   for (uint32_t i = 0; i < spec->feed_count; i++)
     feeds[i] = (struct tfc_shape_override){.output = spec->feeds[i], .shape = spec->feed_shapes[i]};
   TFC_TRY(s, tfc_infer_fed_shapes(g, feeds, spec->feed_count, &shapes));
   TFC_TRY(s, tfc_graph_topological(g, order));
   if (find_tails(g, spec, needed, &shapes, order, tails) < static_us) goto out;
-  if (!(p->feed_shapes = calloc(spec->feed_count + 1u, sizeof *p->feed_shapes))) TFC_TRY(s, no_memory());
+  if (!(p->feed_shapes = calloc(spec->feed_count + 1u, sizeof *p->feed_shapes)))
+    TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   for (uint32_t i = 0; i < spec->feed_count; i++) p->feed_shapes[i] = spec->feed_shapes[i];
   for (uint32_t e = 0; e < cut->edges.count; e++) {
     const struct tfc_cut_edge *edge = &cut->edges.data[e];
@@ -210,7 +207,7 @@ static tfc_status fill_parts(const struct tfc_cut *cut, const struct tfc_cluster
   bool *needed = calloc(g->node_count + 1u, sizeof *needed), failed = false;
   bool *wanted = calloc(cut->edges.count + 1, sizeof *wanted), *rounds = calloc(cut->loops.count + 1, sizeof *rounds);
   if (!needed || !wanted || !rounds) {
-    s = no_memory();
+    s = tfc_status_no_memory("a step of several tasks");
     goto out;
   }
   TFC_TRY(s, find_needed(cut, spec, needed));
@@ -250,7 +247,7 @@ static tfc_status fill_parts(const struct tfc_cut *cut, const struct tfc_cluster
   for (uint32_t i = 0; i < p->part_count; i++)
     failed |= p->parts[i].crossings.failed | p->parts[i].feed_names.failed | p->parts[i].fetch_names.failed |
               p->parts[i].target_names.failed;
-  if (failed) s = no_memory();
+  if (failed) s = tfc_status_no_memory("a step of several tasks");
 out:
   free(needed);
   free(wanted);
@@ -281,14 +278,15 @@ tfc_status tfc_cluster_plan_make(const struct tfc_cut *cut, uint32_t own, uint32
                                  double static_us, struct tfc_cluster_plan **out) {
   tfc_status s = NULL;
   struct tfc_cluster_plan *p = calloc(1, sizeof *p);
-  if (!p) return no_memory();
+  if (!p) return tfc_status_no_memory("a step of several tasks");
   TFC_TRY(s, check_spec(cut->graph, spec));
   p->feeds = copy_of(spec->feeds, spec->feed_count * sizeof *p->feeds);
   p->fetches = copy_of(spec->fetches, spec->fetch_count * sizeof *p->fetches);
   p->targets = copy_of(spec->targets, spec->target_count * sizeof *p->targets);
   p->parts = calloc(tasks, sizeof *p->parts);
   p->ranks = calloc(tasks, sizeof *p->ranks);
-  if (!p->feeds || !p->fetches || !p->targets || !p->parts || !p->ranks) TFC_TRY(s, no_memory());
+  if (!p->feeds || !p->fetches || !p->targets || !p->parts || !p->ranks)
+    TFC_TRY(s, tfc_status_no_memory("a step of several tasks"));
   p->feed_count = spec->feed_count;
   p->fetch_count = spec->fetch_count;
   p->target_count = spec->target_count;

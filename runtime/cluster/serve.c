@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/cluster/member_internal.h"
 #include "runtime/cluster/serve.h"
 #include "runtime/cluster/states.h"
@@ -41,10 +42,6 @@ struct tfc_served {
   uint16_t *placement; // NULL: the task has only one device
 };
 enum { MOST_THREADS = 512 };
-
-static tfc_status no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: serving a part of a graph");
-}
 
 static void served_free(struct tfc_served *s) {
   tfc_session_free(s->session);
@@ -92,7 +89,7 @@ tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t sessi
     return tfc_status_make(TFC_INVALID_ARGUMENT, "graph %u is there already", session);
   }
   s = calloc(1, sizeof *s);
-  if (!s) return no_memory();
+  if (!s) return tfc_status_no_memory("serving a part of a graph");
   *s = (struct tfc_served){.client = client, .number = session, .references = 1, .bytes = graph, .size = size};
   s->execution = tfc_format("%.*s", TFC_STR_ARG(execution));
   pthread_mutex_init(&s->list_lock, NULL);
@@ -107,7 +104,7 @@ tfc_status tfc_serve_graph(struct tfc_member *t, uint32_t client, uint32_t sessi
   pthread_mutex_destroy(&s->lock);
   free(s->execution);
   free(s);
-  return no_memory();
+  return tfc_status_no_memory("serving a part of a graph");
 }
 
 // Checks that there are as many names as the head says, and adds the plan to `s`.
@@ -120,7 +117,7 @@ static tfc_status add_plan(struct tfc_served *s, const struct tfc_head_plan *hea
     return tfc_status_make(TFC_INVALID_ARGUMENT, "a plan of %llu names with %llu", (unsigned long long)count,
                            (unsigned long long)ends);
   struct served_plan *p = calloc(1, sizeof *p);
-  if (!p) return no_memory();
+  if (!p) return tfc_status_no_memory("serving a part of a graph");
   *p = (struct served_plan){.id = head->plan,
                             .feed_count = head->feeds,
                             .fetch_count = head->fetches,
@@ -135,7 +132,7 @@ static tfc_status add_plan(struct tfc_served *s, const struct tfc_head_plan *hea
   if (kept) return NULL;
   tfc_buffer_release(names);
   free(p);
-  return no_memory();
+  return tfc_status_no_memory("serving a part of a graph");
 }
 
 tfc_status tfc_serve_plan(struct tfc_member *t, uint32_t client, const struct tfc_head_plan *head,
@@ -304,7 +301,8 @@ static tfc_status read_plan(const struct tfc_served *s, struct served_plan *p) {
   p->feeds = calloc(p->feed_count + 1u, sizeof *p->feeds);
   p->fetches = calloc(p->fetch_count + 1u, sizeof *p->fetches);
   p->targets = calloc(p->target_count + 1u, sizeof *p->targets);
-  if (!p->feeds || !p->fetches || !p->targets || !p->crossings) return no_memory();
+  if (!p->feeds || !p->fetches || !p->targets || !p->crossings)
+    return tfc_status_no_memory("serving a part of a graph");
   const char *at = p->names ? p->names->data : NULL;
   for (uint32_t i = 0; i < p->feed_count; i++, at += strlen(at) + 1)
     TFC_RETURN_IF_ERROR(tfc_graph_parse_output(s->graph, tfc_str_from(at), &p->feeds[i]));
@@ -373,7 +371,7 @@ static tfc_status take_arrivals(struct tfc_member *t, int64_t step, tfc_arrival_
       t->came_in.data[kept++] = t->came_in.data[i];
   t->came_in.count = kept;
   pthread_mutex_unlock(&t->lock);
-  return ok ? NULL : no_memory();
+  return ok ? NULL : tfc_status_no_memory("serving a part of a graph");
 }
 
 tfc_status tfc_serve_record_write(struct tfc_member *t, struct tfc_serve_record *record, struct tfc_text *out) {
@@ -573,7 +571,7 @@ static void *work(void *arg) {
 tfc_status tfc_serve_start(struct tfc_member *t, uint32_t client, const struct tfc_head_run *head) {
   TFC_RETURN_IF_ERROR(tfc_meeting_begin(t->meeting, head->step, head->oldest));
   struct tfc_running *r = calloc(1, sizeof *r);
-  if (!r) return no_memory();
+  if (!r) return tfc_status_no_memory("serving a part of a graph");
   *r = (struct tfc_running){.number = head->step,
                             .came_ns = tfc_step_is_traced(head->step) ? tfc_now_ns() : 0,
                             .head = *head,

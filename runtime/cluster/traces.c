@@ -9,20 +9,16 @@
 #include "runtime/base/units.h"
 #include "runtime/cluster/cut.h"
 
-static tfc_status no_memory(void) {
-  return tfc_status_no_memory("the trace of a step");
-}
-
 tfc_status tfc_part_trace_begin(struct tfc_part_trace *p, uint32_t devices, size_t records) {
   *p = (struct tfc_part_trace){0};
   p->sink.buffers = calloc(2 * (size_t)devices + 1, sizeof *p->sink.buffers);
-  if (!p->sink.buffers) return no_memory();
+  if (!p->sink.buffers) return tfc_status_no_memory("the trace of a step");
   p->sink.buffer_count = devices + 1;
   p->sink.copies = p->sink.buffers + devices + 1;
   for (uint32_t i = 0; i < 2 * devices + 1; i++) {
     struct tfc_trace_buffer *b = &p->sink.buffers[i];
     b->records = calloc(records, sizeof *b->records);
-    if (!b->records) return no_memory();
+    if (!b->records) return tfc_status_no_memory("the trace of a step");
     b->capacity = records;
   }
   return NULL;
@@ -59,7 +55,7 @@ tfc_status tfc_part_trace_write(const struct tfc_part_trace *p, const struct tfc
     tfc_text_printf(out, "tensor\t%lld\t%lld\t%u\t%llu\n", (long long)a->sent_ns, (long long)a->arrived_ns, a->edge,
                     (unsigned long long)a->bytes);
   }
-  return out->failed ? no_memory() : NULL;
+  return out->failed ? tfc_status_no_memory("the trace of a step") : NULL;
 }
 
 void tfc_part_trace_deinit(struct tfc_part_trace *p) {
@@ -87,11 +83,11 @@ static tfc_status add_op(struct tfc_cluster_trace *t, const struct tfc_graph *g,
   tfc_status s = NULL;
   TFC_TRY(s, read_numbers(line, n, 3, &line));
   tfc_state_read(line, &name);
-  if (name.failed) TFC_TRY(s, no_memory());
+  if (name.failed) TFC_TRY(s, tfc_status_no_memory("the trace of a step"));
   const uint32_t node = tfc_graph_find(g, (tfc_str){name.data, name.size});
   if (node == TFC_NONE) goto out;
   const struct tfc_cluster_op op = {n[0] - offset, n[1] - offset, node, rank, (uint32_t)n[2]};
-  if (!tfc_array_push(&t->ops, op)) s = no_memory();
+  if (!tfc_array_push(&t->ops, op)) s = tfc_status_no_memory("the trace of a step");
 out:
   tfc_text_deinit(&name);
   return s;
@@ -132,7 +128,7 @@ tfc_status tfc_cluster_trace_add_arrivals(struct tfc_cluster_trace *t, const str
                                                   .tensor = edge->source,
                                                   .from = edge->from,
                                                   .to = rank};
-    if (!tfc_array_push(&t->transfers, transfer)) return no_memory();
+    if (!tfc_array_push(&t->transfers, transfer)) return tfc_status_no_memory("the trace of a step");
   }
   return NULL;
 }

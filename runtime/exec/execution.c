@@ -29,9 +29,8 @@ static int value_of(const struct tfc_execution *e, const struct choice *c) {
 static tfc_str name_of(const struct choice *c, int number) {
   tfc_str rest = tfc_str_from(c->values);
   for (int i = 0; rest.size; i++) {
-    size_t bar = tfc_str_find(rest, '|');
-    if (i == number) return tfc_str_sub(rest, 0, bar);
-    rest = bar == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(rest, bar + 1, rest.size);
+    const tfc_str name = tfc_str_take(&rest, '|');
+    if (i == number) return name;
   }
   return (tfc_str){0};
 }
@@ -69,13 +68,6 @@ void tfc_execution_format(const struct tfc_execution *e, struct tfc_text *out) {
     add_pattern(out, e->limits[i].pattern);
     tfc_text_printf(out, "=%" PRIu64, e->limits[i].bytes);
   }
-}
-
-static tfc_str next_word(tfc_str *rest) {
-  size_t space = tfc_str_find(*rest, ' ');
-  tfc_str word = tfc_str_sub(*rest, 0, space);
-  *rest = space == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(*rest, space + 1, rest->size);
-  return word;
 }
 
 static bool read_number(tfc_str word, int64_t *out) {
@@ -141,7 +133,7 @@ tfc_status tfc_execution_parse(tfc_str text, struct tfc_execution *out) {
   if (!limits) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   e.limits = limits;
   for (tfc_str rest = text; rest.size;) {
-    tfc_str flag = next_word(&rest), value = next_word(&rest);
+    tfc_str flag = tfc_str_take(&rest, ' '), value = tfc_str_take(&rest, ' ');
     bool number = true;
     if (!tfc_str_starts(flag, "--")) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "'%.*s' is no flag of a run", TFC_STR_ARG(flag));
     if (tfc_str_is(flag, "--seed"))

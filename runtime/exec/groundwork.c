@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/order_heap.h"
 #include "runtime/exec/plan/plan_internal.h"
 #include "runtime/ops/effect.h"
@@ -134,7 +135,7 @@ static tfc_status copy_signature(struct tfc_groundwork *ground, const struct tfc
   uint32_t *targets = TFC_ARENA_ARRAY(&ground->arena, uint32_t, spec->target_count + 1);
   struct tfc_shape *shapes = TFC_ARENA_ARRAY(&ground->arena, struct tfc_shape, spec->feed_count + 1);
   struct tfc_crossing *crossings = TFC_ARENA_ARRAY(&ground->arena, struct tfc_crossing, spec->crossing_count + 1);
-  if (!feeds || !fetches || !targets || !shapes || !crossings) return TFC_PLAN_NO_MEMORY();
+  if (!feeds || !fetches || !targets || !shapes || !crossings) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < spec->crossing_count; i++) crossings[i] = spec->crossings[i];
   for (uint32_t i = 0; i < spec->feed_count; i++) feeds[i] = spec->feeds[i];
   for (uint32_t i = 0; i < spec->fetch_count; i++) fetches[i] = spec->fetches[i];
@@ -180,7 +181,7 @@ static tfc_status describe_nodes(struct tfc_groundwork *ground) {
   const struct tfc_graph *g = ground->graph;
   ground->cost_us = TFC_ARENA_ARRAY(&ground->arena, double, g->node_count + 1u);
   ground->host = TFC_ARENA_ARRAY(&ground->arena, struct tfc_host_memory, g->node_count + 1u);
-  if (!ground->cost_us || !ground->host) return TFC_PLAN_NO_MEMORY();
+  if (!ground->cost_us || !ground->host) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < ground->order_count; i++) {
     const uint32_t id = ground->order[i];
     const struct tfc_node *n = &g->nodes[id];

@@ -1,6 +1,7 @@
 // Sessions: the graph, its variables and node states, and the plans that were made for signatures.
 #include "runtime/exec/session.h"
 #include "runtime/base/memory_left.h"
+#include "runtime/base/no_memory.h"
 
 #include <stdlib.h>
 
@@ -107,7 +108,7 @@ static tfc_status describe_feeds(struct tfc_plan *plan, const struct tfc_build *
   struct tfc_output *feeds = TFC_ARENA_ARRAY(&plan->arena, struct tfc_output, spec->feed_count + 1);
   plan->feed_dtypes = TFC_ARENA_ARRAY(&plan->arena, tfc_dtype, spec->feed_count + 1);
   plan->feed_shapes = TFC_ARENA_ARRAY(&plan->arena, struct tfc_shape, spec->feed_count + 1);
-  if (!feeds || !plan->feed_dtypes || !plan->feed_shapes) return TFC_PLAN_NO_MEMORY();
+  if (!feeds || !plan->feed_dtypes || !plan->feed_shapes) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < spec->feed_count; i++) {
     feeds[i] = spec->feeds[i];
     plan->feed_dtypes[i] = tfc_dtype_base(tfc_output_dtype(b->graph, feeds[i]));
@@ -124,7 +125,7 @@ static tfc_status keep_spec(struct tfc_plan *plan, const struct tfc_run_spec *sp
   struct tfc_output *fetches = TFC_ARENA_ARRAY(&plan->arena, struct tfc_output, spec->fetch_count + 1);
   uint32_t *targets = TFC_ARENA_ARRAY(&plan->arena, uint32_t, spec->target_count + 1);
   uint16_t *placement = TFC_ARENA_ARRAY(&plan->arena, uint16_t, spec->placement ? node_count + 1 : 1);
-  if (!fetches || !targets || !placement) return TFC_PLAN_NO_MEMORY();
+  if (!fetches || !targets || !placement) return tfc_status_no_memory("planning a step");
   if (spec->fetch_count) memcpy(fetches, spec->fetches, spec->fetch_count * sizeof *fetches);
   if (spec->target_count) memcpy(targets, spec->targets, spec->target_count * sizeof *targets);
   if (spec->placement) memcpy(placement, spec->placement, node_count * sizeof *placement);
@@ -158,7 +159,7 @@ static tfc_status own_arenas(struct tfc_plan *plan) {
   pthread_mutex_init(&plan->own_lock, NULL);
   plan->stream = 1 + atomic_fetch_add(&plan->session->next_stream, 1) % (TFC_STREAMS - 1);
   plan->own_arenas = calloc(plan->ir.device_count + 1u, sizeof *plan->own_arenas);
-  return plan->own_arenas ? NULL : TFC_PLAN_NO_MEMORY();
+  return plan->own_arenas ? NULL : tfc_status_no_memory("planning a step");
 }
 
 tfc_status tfc_plan_create(struct tfc_session *session, const struct tfc_run_spec *spec, struct tfc_plan **out) {
@@ -171,7 +172,7 @@ static tfc_status plan_create(struct tfc_session *session, const struct tfc_grap
   struct tfc_build b = {0};
   bool is_static = false, locked = false;
   struct tfc_plan *plan = calloc(1, sizeof *plan);
-  if (!plan) return TFC_PLAN_NO_MEMORY();
+  if (!plan) return tfc_status_no_memory("planning a step");
   struct tfc_spare *before = tfc_spare_enter(NULL);
   plan->session = session;
   plan->ir.graph = graph;

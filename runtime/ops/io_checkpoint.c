@@ -63,9 +63,7 @@ static tfc_status parse_slice(tfc_str spec, struct slice_spec *out) {
       ok = false;
       break;
     }
-    size_t colon = tfc_str_find(slices, ':');
-    tfc_str one = tfc_str_sub(slices, 0, colon == SIZE_MAX ? slices.size : colon);
-    slices = colon == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(slices, colon + 1, slices.size);
+    tfc_str one = tfc_str_take(&slices, ':');
     if (tfc_str_is(one, "-"))
       made.lengths[d] = made.whole.dims[d];
     else

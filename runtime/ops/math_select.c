@@ -6,6 +6,7 @@
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/row.h"
+#include "runtime/ops/select_condition.h"
 
 // --- Select ------------------------------------------------------------------------------------------------------
 #define SELECT_RUN(size_, type_)                                                                                       \
@@ -110,18 +111,9 @@ static tfc_status select_v2(struct tfc_kernel_ctx *ctx) {
   return select_shapes(ctx, &ctx->inputs[0]->shape);
 }
 
-// Runs Select: the condition is a scalar, has the operands' shape, or is a vector over their first dimension.
 static tfc_status select_v1(struct tfc_kernel_ctx *ctx) {
-  const struct tfc_tensor *c = ctx->inputs[0], *t = ctx->inputs[1], *e = ctx->inputs[2];
-  TFC_KERNEL_CHECK(tfc_shape_equal(&t->shape, &e->shape), "'then' and 'else' must have the same size");
-  struct tfc_shape condition = c->shape;
-  if (c->shape.rank != 0 && !tfc_shape_equal(&c->shape, &t->shape)) {
-    TFC_KERNEL_CHECK(
-        c->shape.rank == 1 && t->shape.rank >= 1 && c->shape.dims[0] == t->shape.dims[0],
-        "'cond' must be a scalar, of the shape of 'then', or a vector of the length of its first dimension");
-    condition.rank = t->shape.rank;
-    for (int d = 1; d < condition.rank; d++) condition.dims[d] = 1;
-  }
+  struct tfc_shape condition;
+  TFC_RETURN_IF_ERROR(tfc_select_condition(ctx, &condition));
   return select_shapes(ctx, &condition);
 }
 

@@ -31,11 +31,7 @@ static uint32_t read_roles(const struct tfc_op_def *def, struct apply_state *out
   out->indices = input_named(sig, TFC_STR("indices"));
   tfc_str rest = tfc_str_from(out->rule->scalars);
   out->scalar_count = 0;
-  while (rest.size) {
-    size_t space = tfc_str_find(rest, ' ');
-    out->scalars[out->scalar_count++] = input_named(sig, tfc_str_sub(rest, 0, space));
-    rest = tfc_str_sub(rest, space == SIZE_MAX ? rest.size : space + 1, rest.size);
-  }
+  while (rest.size) out->scalars[out->scalar_count++] = input_named(sig, tfc_str_take(&rest, ' '));
   return out->scalar_count;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/interrupt.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/sandbox.h"
 #include "runtime/graph/library.h"
 #include "runtime/pass/frames.h"
@@ -66,7 +67,7 @@ static tfc_status lower_symbolic_gradient(struct tfc_lowering *l, struct tfc_cal
   struct tfc_call_site forward = *at;
   struct tfc_output *xs = calloc(2 * (size_t)fn->arg_count + 2, sizeof *xs),
                     *grads = xs ? xs + fn->arg_count + 1 : NULL;
-  if (!xs) return tfc_lowering_no_memory();
+  if (!xs) return tfc_status_no_memory("lowering functions");
   for (uint32_t i = 0; i < fn->arg_count; i++)
     xs[i] = tfc_lowering_add(l, at, "Identity", "x", &at->args[i], 1, NULL, 0, NULL, 0);
   forward.args = xs;
@@ -146,7 +147,7 @@ static tfc_status lower_node(struct tfc_lowering *l, uint32_t id, bool inside) {
   tfc_status s = NULL;
   const struct tfc_node n = *tfc_builder_node(l->b, id);
   struct tfc_output *args = calloc((size_t)n.input_count + 1, sizeof *args);
-  if (!args) return tfc_lowering_no_memory();
+  if (!args) return tfc_status_no_memory("lowering functions");
   for (uint32_t k = 0; k < n.input_count; k++) args[k] = tfc_builder_input(l->b, id, k);
   struct tfc_call_site at = {.caller = id,
                              .name = n.name,
@@ -223,19 +224,19 @@ static tfc_status find_recursive(struct tfc_lowering *l, const struct tfc_graph 
   c.recursive = l->recursive = calloc(c.owner->function_count + 1u, sizeof *c.recursive);
   if (!c.state || !c.recursive) {
     free(c.state);
-    return tfc_lowering_no_memory();
+    return tfc_status_no_memory("lowering functions");
   }
   for (uint32_t i = 0; i < c.owner->function_count; i++) walk_name(&c, c.owner->functions[i].name, 0);
   free(c.state);
   l->expanded = calloc(c.owner->function_count + 1u, sizeof *l->expanded);
-  return l->expanded ? tfc_library_measure(c.owner, l->expanded) : tfc_lowering_no_memory();
+  return l->expanded ? tfc_library_measure(c.owner, l->expanded) : tfc_status_no_memory("lowering functions");
 }
 
 // --- Lowering all calls of a graph -----------------------------------------------------------------------------------
 // Finds which nodes of the graph are in a loop or a branch.
 static tfc_status find_inside(struct tfc_lowering *l, const struct tfc_graph *g) {
   struct tfc_frames frames = {0};
-  if (!tfc_array_resize(&l->inside, g->node_count)) return tfc_lowering_no_memory();
+  if (!tfc_array_resize(&l->inside, g->node_count)) return tfc_status_no_memory("lowering functions");
   bool any = false;
   for (uint32_t i = 0; i < g->node_count && !any; i++)
     any = g->nodes[i].def && g->nodes[i].def->flags & (TFC_OP_SWITCH | TFC_OP_ENTER);

@@ -2,11 +2,8 @@
 // control inputs, and replace the node itself.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/pass/functions_internal.h"
-
-tfc_status tfc_lowering_no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
-}
 
 struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call_site *at, const char *op,
                                    const char *suffix, const struct tfc_output *inputs, uint32_t count,
@@ -31,7 +28,7 @@ tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct
   const struct tfc_node *n = tfc_builder_node(l->b, id);
   uint32_t outputs = n->output_count, count = 0;
   uint32_t *controls = calloc((size_t)n->control_count + 2, sizeof *controls);
-  if (!controls) return tfc_lowering_no_memory();
+  if (!controls) return tfc_status_no_memory("lowering functions");
   for (uint32_t k = 0; k < n->control_count; k++)
     controls[count++] = tfc_builder_input(l->b, id, n->input_count + k).node;
   if (done != TFC_NONE) controls[count++] = done;
@@ -58,7 +55,7 @@ uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site
   if (!count) return TFC_NONE;
   uint32_t *controls = calloc(count, sizeof *controls);
   if (!controls) {
-    tfc_builder_fail(l->b, tfc_lowering_no_memory());
+    tfc_builder_fail(l->b, tfc_status_no_memory("lowering functions"));
     return TFC_NONE;
   }
   for (uint32_t k = 0; k < count; k++) controls[k] = tfc_builder_input(l->b, at->caller, inputs + k).node;

@@ -1,6 +1,7 @@
 // If and Case become Switch and Merge, While becomes a frame.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/pass/frames.h"
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
@@ -33,7 +34,7 @@ static tfc_status lower_branch(struct tfc_lowering *l, const struct tfc_call_sit
   struct tfc_call_site branch = *at;
   struct tfc_output *args = calloc((size_t)at->arg_count + 1, sizeof *args);
   uint32_t controls = begin != TFC_NONE;
-  if (!args) return tfc_lowering_no_memory();
+  if (!args) return tfc_status_no_memory("lowering functions");
   branch.name = tfc_arena_printf(tfc_builder_arena(l->b), "%.*s/%s", TFC_STR_ARG(at->name), name);
   struct tfc_output pivot = tfc_lowering_add(l, &branch, "Switch", "switch_pred", (struct tfc_output[]){pred, pred}, 2,
                                              &begin, controls, NULL, 0);
@@ -101,7 +102,7 @@ tfc_status tfc_lowering_case(struct tfc_lowering *l, struct tfc_call_site *at) {
   uint32_t n = list->count, begin = tfc_lowering_control(l, at);
   const struct tfc_func_attr *funcs = list->funcs;
   struct tfc_inlined *branches = calloc(n, sizeof *branches);
-  if (!branches) return tfc_lowering_no_memory();
+  if (!branches) return tfc_status_no_memory("lowering functions");
   // An index out of range selects the last branch.
   struct tfc_output index = at->args[0];
   struct tfc_output zero = near(l, tfc_add_i32(l->b, 0), index);
@@ -139,7 +140,7 @@ tfc_status tfc_lowering_while(struct tfc_lowering *l, struct tfc_call_site *at) 
     return tfc_status_make(TFC_UNIMPLEMENTED, "a loop whose body is missing or does not fit");
   const struct tfc_attr *parallel = tfc_builder_attr(l->b, at->caller, "parallel_iterations");
   struct tfc_output *memory = calloc(5 * ((size_t)n + 1), sizeof *memory);
-  if (!memory) return tfc_lowering_no_memory();
+  if (!memory) return tfc_status_no_memory("lowering functions");
   struct tfc_output *merges = memory, *switches = merges + n + 1, *inside = switches + n + 1, *exits = inside + n + 1;
   struct tfc_attr attrs[] = {
       tfc_attr_string("frame_name", at->name), tfc_attr_bool("is_constant", false),

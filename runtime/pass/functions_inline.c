@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/interrupt.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
 
@@ -11,7 +12,7 @@
 void tfc_lowering_set_steady(struct tfc_lowering *l, uint32_t id) {
   size_t count = l->steady.count;
   if (id >= count && !tfc_array_resize(&l->steady, (size_t)id + 1)) {
-    tfc_builder_fail(l->b, tfc_lowering_no_memory());
+    tfc_builder_fail(l->b, tfc_status_no_memory("lowering functions"));
     return;
   }
   for (size_t i = count; i < id; i++) l->steady.data[i] = false;
@@ -59,7 +60,7 @@ static tfc_status rename_class(struct tfc_lowering *l, const struct tfc_call_sit
   struct tfc_arena *arena = tfc_builder_arena(l->b);
   tfc_str *names = TFC_ARENA_ARRAY(arena, tfc_str, (size_t)a->count + 1);
   uint32_t n = 0;
-  if (!names) return tfc_lowering_no_memory();
+  if (!names) return tfc_status_no_memory("lowering functions");
   for (uint32_t i = 0; i < a->count; i++) {
     tfc_str s = a->strings[i];
     if (tfc_str_starts(s, "loc:@")) {
@@ -67,7 +68,7 @@ static tfc_status rename_class(struct tfc_lowering *l, const struct tfc_call_sit
       uint32_t id = tfc_graph_find(body, target);
       if (id == TFC_NONE || tfc_node_role(&body->nodes[id]) == TFC_ROLE_PARAMETER) continue;
       s = tfc_arena_printf(arena, "loc:@%.*s/%.*s", TFC_STR_ARG(at->name), TFC_STR_ARG(target));
-      if (!s.data) return tfc_lowering_no_memory();
+      if (!s.data) return tfc_status_no_memory("lowering functions");
     }
     names[n++] = s;
   }
@@ -82,7 +83,7 @@ static tfc_status copy_attrs(struct tfc_lowering *l, const struct tfc_call_site 
   struct tfc_arena *arena = tfc_builder_arena(l->b);
   const struct tfc_attr *from = fn->body->attrs + n->attr_begin;
   struct tfc_attr *attrs = TFC_ARENA_ARRAY(arena, struct tfc_attr, (size_t)n->attr_count + 1);
-  if (!attrs) return tfc_lowering_no_memory();
+  if (!attrs) return tfc_status_no_memory("lowering functions");
   uint32_t count = 0;
   for (uint32_t i = 0; i < n->attr_count; i++) {
     struct tfc_attr a = from[i];
@@ -102,14 +103,14 @@ static tfc_status copy_attrs(struct tfc_lowering *l, const struct tfc_call_site 
     }
     if (tfc_str_is(a.name, "frame_name") && a.kind == TFC_ATTR_STRING) {
       a.s = tfc_arena_printf(arena, "%.*s/%.*s", TFC_STR_ARG(at->name), TFC_STR_ARG(a.s));
-      if (!a.s.data) return tfc_lowering_no_memory();
+      if (!a.s.data) return tfc_status_no_memory("lowering functions");
     }
     attrs[count++] = a;
   }
   if (!made) {
     attrs[count] = (struct tfc_attr){.name = TFC_STR("_tfc_key"), .kind = TFC_ATTR_STRING};
     attrs[count].s = tfc_arena_printf(arena, "function/%.*s:%.*s", TFC_STR_ARG(fn->name), TFC_STR_ARG(n->name));
-    if (!attrs[count++].s.data) return tfc_lowering_no_memory();
+    if (!attrs[count++].s.data) return tfc_status_no_memory("lowering functions");
   }
   *out = attrs;
   *out_count = count;

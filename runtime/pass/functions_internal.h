@@ -52,7 +52,6 @@ struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call
                                    const char *suffix, const struct tfc_output *inputs, uint32_t count,
                                    const uint32_t *controls, uint32_t control_count, const struct tfc_attr *attrs,
                                    uint32_t attr_count);
-tfc_status tfc_lowering_no_memory(void);
 // Makes the calling node an Identity of the results, which runs after its own control inputs and `done`.
 TFC_MUST_USE tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results,
                                             uint32_t done);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/pass/functions.h"
 
 static bool is_trainable(const struct tfc_gradients *e, uint32_t number) {
@@ -40,7 +41,7 @@ static tfc_status mark(struct tfc_gradients *e, const struct tfc_output *ys, uin
   if (!reached || !stack) {
     free(reached);
     free(stack);
-    return tfc_gradients_no_memory();
+    return tfc_status_no_memory("gradients");
   }
   for (uint32_t i = 0; i < x_count; i++)
     if (!reached[xs[i].node]) reached[xs[i].node] = true, stack[depth++] = xs[i].node;
@@ -128,7 +129,7 @@ static tfc_status call_gradient(struct tfc_grad_ctx *ctx, const struct tfc_node 
   if (!inputs || !types) {
     free(inputs);
     free(types);
-    return tfc_gradients_no_memory();
+    return tfc_status_no_memory("gradients");
   }
   for (uint32_t k = 0; k < n->input_count; k++) {
     inputs[k] = grad_in(ctx, k);
@@ -329,7 +330,7 @@ static tfc_status lower_between(struct tfc_gradients *e, const struct tfc_output
     e->between = calloc((size_t)e->g->node_count + 1, sizeof *e->between);
     e->stop = calloc((size_t)e->g->node_count + 1, sizeof *e->stop);
     e->pending = calloc((size_t)e->g->node_count + 1, sizeof *e->pending);
-    if (!e->between || !e->stop || !e->pending) return tfc_gradients_no_memory();
+    if (!e->between || !e->stop || !e->pending) return tfc_status_no_memory("gradients");
     TFC_RETURN_IF_ERROR(tfc_gradients_find_stacks(e));
     TFC_RETURN_IF_ERROR(mark(e, ys, y_count, xs, x_count));
     TFC_RETURN_IF_ERROR(tfc_frames_find(e->g, &e->frames));

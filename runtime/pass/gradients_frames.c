@@ -4,6 +4,7 @@
 // loop, which runs backwards. The counters of the two loops keep pushes and pops in the order of iterations: the next
 // count waits for them, and they wait for the current one. Values of branches are pushed if the branch is taken, and
 // popped if its predicate (kept on a stack too) says so.
+#include "runtime/base/no_memory.h"
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ tfc_status tfc_gradients_place(struct tfc_gradients *e, uint32_t id, uint32_t fr
   size_t before = e->frame_of.count;
   if (id == TFC_NONE) return tfc_status_clone(tfc_builder_status(e->b));
   if (id >= before) {
-    if (!tfc_array_resize(&e->frame_of, (size_t)id + 1)) return tfc_gradients_no_memory();
+    if (!tfc_array_resize(&e->frame_of, (size_t)id + 1)) return tfc_status_no_memory("gradients");
     for (size_t i = before; i <= id; i++) e->frame_of.data[i] = TFC_NONE;
   }
   e->frame_of.data[id] = frame;
@@ -107,7 +108,7 @@ static tfc_status guards_of(struct tfc_gradients *e, struct tfc_output o, struct
     TFC_RETURN_IF_ERROR(guards_of(e, tfc_builder_input(e->b, o.node, k), &more));
     if (!more.count) continue;
     struct tfc_guard *items = TFC_ARENA_ARRAY(&e->frames.arena, struct tfc_guard, (size_t)out->count + more.count);
-    if (!items) return tfc_gradients_no_memory();
+    if (!items) return tfc_status_no_memory("gradients");
     if (out->count) memcpy(items, out->items, out->count * sizeof *items);
     memcpy(items + out->count, more.items, more.count * sizeof *items);
     both = (struct tfc_guards){items, out->count + more.count};

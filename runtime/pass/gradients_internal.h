@@ -61,9 +61,6 @@ struct tfc_gradients {
   struct tfc_grad_queue *queue; // of the current frame
 };
 
-static inline tfc_status tfc_gradients_no_memory(void) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: gradients");
-}
 static inline bool tfc_gradients_is_identity(const struct tfc_node *n) {
   return tfc_node_role(n) == TFC_ROLE_IDENTITY || tfc_node_role(n) == TFC_ROLE_REF_IDENTITY;
 }

@@ -2,6 +2,7 @@
 // with that count and the gradients of the forward loop's results, and counts down. Its variables are the gradients of
 // the forward loop's variables, and one sum for each value that the forward loop reads unchanged (for rows: a list that
 // grows). Its body is the gradient of the forward body.
+#include "runtime/base/no_memory.h"
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdlib.h>
@@ -82,7 +83,7 @@ static tfc_status count_backward(struct backward *w) {
   struct tfc_grad_loop *l = w->l;
   uint32_t first = tfc_builder_node_count(e->b);
   l->name = tfc_arena_printf(tfc_builder_arena(e->b), "%s/%.*s_%u", e->scope, TFC_STR_ARG(w->f->name), w->loop);
-  if (!l->name.data) return tfc_gradients_no_memory();
+  if (!l->name.data) return tfc_status_no_memory("gradients");
   // An Identity passes the count to the surrounding gradient.
   struct tfc_output count = tfc_add1(e->b, "Identity", l->count_exit);
   TFC_RETURN_IF_ERROR(tfc_gradients_adopt(e, first, w->around));
@@ -319,7 +320,7 @@ tfc_status tfc_gradients_of_loop(struct tfc_gradients *e, uint32_t loop, uint32_
     any |= exit != TFC_NONE && e->grads[e->g->nodes[exit].output_begin].count;
   }
   struct grad_variable *variables = calloc((size_t)f->variable_count + 1, sizeof *variables);
-  if (!variables) return tfc_gradients_no_memory();
+  if (!variables) return tfc_status_no_memory("gradients");
   if (any) {
     TFC_TRY(s, check(&w));
     TFC_TRY(s, differentiate(&w, variables));

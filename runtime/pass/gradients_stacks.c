@@ -2,6 +2,7 @@
 // another. Their gradients go the opposite way: the gradient of the popping loop visits the iterations in the order of
 // the pushes, and pushes the gradients of the popped values onto a stack of its own. The gradient of the pushing loop
 // begins when that stack is complete, and pops from it.
+#include "runtime/base/no_memory.h"
 #include "runtime/pass/gradients_internal.h"
 
 static uint32_t source_of(const struct tfc_graph *g, struct tfc_output o) {
@@ -21,7 +22,7 @@ tfc_status tfc_gradients_find_stacks(struct tfc_gradients *e) {
     bool pops = tfc_node_role(n) == TFC_ROLE_POP;
     if (!n->input_count || (!pops && tfc_node_role(n) != TFC_ROLE_PUSH)) continue;
     struct tfc_grad_stack_use use = {source_of(e->g, tfc_node_inputs(e->g, n)[0]), i, pops};
-    if (!tfc_array_push(&e->stack_uses, use)) return tfc_gradients_no_memory();
+    if (!tfc_array_push(&e->stack_uses, use)) return tfc_status_no_memory("gradients");
   }
   return NULL;
 }
@@ -61,7 +62,7 @@ tfc_status tfc_gradients_pair_stacks(struct tfc_gradients *e) {
       return tfc_status_make(TFC_UNIMPLEMENTED, "gradients: node '%.*s' pops what node '%.*s' pushed%s",
                              TFC_STR_ARG(e->g->nodes[pair.pop].name), TFC_STR_ARG(e->g->nodes[pair.push].name),
                              loops ? ", and so do others, or a branch alone" : ", not from one loop to another");
-    if (!tfc_array_push(&e->stacks, pair)) return tfc_gradients_no_memory();
+    if (!tfc_array_push(&e->stacks, pair)) return tfc_status_no_memory("gradients");
     e->loops[pair.from].waits++;
     for (uint32_t loop = e->frames.of_node[pair.push]; loop; loop = e->frames.frames[loop].parent)
       e->loops[loop].keeps = true;
@@ -132,7 +133,7 @@ tfc_status tfc_gradients_begin_pushed(struct tfc_gradients *e, uint32_t loop, ui
   for (size_t i = 0; i < e->stacks.count; i++) {
     uint32_t push = e->stacks.data[i].push;
     if (e->frames.of_node[push] == loop && !e->pending[push] && !tfc_array_push(&e->queue->ids, push))
-      return tfc_gradients_no_memory();
+      return tfc_status_no_memory("gradients");
   }
   for (uint32_t inner = 1; inner < e->frames.count; inner++)
     if (e->frames.frames[inner].parent == loop && e->loops[inner].keeps && !e->loops[inner].exits_left)

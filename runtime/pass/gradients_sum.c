@@ -1,12 +1,13 @@
 // Sums the gradients of one tensor. Dense gradients are added, first those on the same device. If all gradients are
 // rows, they are joined; otherwise those that are rows are made dense.
+#include "runtime/base/no_memory.h"
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdlib.h>
 
 tfc_status tfc_gradients_push(struct tfc_gradients *e, struct tfc_output to, struct tfc_grad grad) {
   if (!tfc_output_valid(grad.values)) return tfc_status_clone(tfc_builder_status(e->b));
-  return tfc_array_push(&e->grads[tfc_grad_number(e, to)], grad) ? NULL : tfc_gradients_no_memory();
+  return tfc_array_push(&e->grads[tfc_grad_number(e, to)], grad) ? NULL : tfc_status_no_memory("gradients");
 }
 
 tfc_status tfc_gradients_release(struct tfc_gradients *e, uint32_t id) {
@@ -20,7 +21,7 @@ tfc_status tfc_gradients_release(struct tfc_gradients *e, uint32_t id) {
     if (flags & (TFC_OP_ENTER | TFC_OP_NEXT_ITERATION) || tfc_frames_is_loop_switch(e->g, p) ||
         tfc_frames_is_loop_merge(e->g, p))
       continue;
-    if (!tfc_array_push(&e->queue->ids, from)) return tfc_gradients_no_memory();
+    if (!tfc_array_push(&e->queue->ids, from)) return tfc_status_no_memory("gradients");
   }
   return NULL;
 }
@@ -69,7 +70,7 @@ static tfc_status join_rows(struct tfc_gradients *e, const struct tfc_grad_list 
   struct tfc_builder *b = e->b;
   uint32_t n = (uint32_t)list->count;
   struct tfc_output *values = calloc(2 * ((size_t)n + 1), sizeof *values), *indices = values ? values + n + 1 : NULL;
-  if (!values) return tfc_gradients_no_memory();
+  if (!values) return tfc_status_no_memory("gradients");
   bool wide = false;
   for (uint32_t i = 0; i < n; i++) wide |= tfc_builder_dtype(b, list->data[i].indices) == TFC_INT64;
   for (uint32_t i = 0; i < n; i++) {
@@ -98,7 +99,7 @@ tfc_status tfc_gradients_sum(struct tfc_gradients *e, uint32_t number) {
     TFC_RETURN_IF_ERROR(join_rows(e, list, &sum));
   } else {
     struct tfc_output *items = calloc(list->count, sizeof *items);
-    if (!items) return tfc_gradients_no_memory();
+    if (!items) return tfc_status_no_memory("gradients");
     for (size_t i = 0; i < list->count; i++) items[i] = tfc_gradients_to_dense(e, &list->data[i]);
     sum = tfc_grad_dense(add_all(e, items, list->count));
     free(items);

@@ -6,6 +6,7 @@
 // the operation that waits for it, so that every queue has the work of two steps in the same order.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/copies.h"
 #include "runtime/exec/dynamic/kernels.h"
 #include "runtime/exec/dynamic/ready.h"
@@ -100,7 +101,7 @@ tfc_status tfc_run_copies_begin(struct tfc_run *r) {
   if (r->nested) r->copies = r->parent->copies;
   if (any && !r->copies) {
     struct tfc_run_copies *x = calloc(1, sizeof *x + session->device_count * sizeof *x->allocate);
-    if (!x) return tfc_run_no_memory();
+    if (!x) return tfc_status_no_memory("running a step");
     pthread_mutex_init(&x->lock, NULL);
     x->timelines = session->timelines;
     for (uint32_t d = 0; d < session->device_count; d++) x->allocate[d] = r->envs[d].allocate;
@@ -177,7 +178,7 @@ tfc_status tfc_run_send(struct tfc_run *r, const struct tfc_dnode *n, uint32_t s
     struct tfc_run_copy *c = malloc(sizeof *c);
     if (!c) {
       tfc_buffer_release(memory);
-      return tfc_run_no_memory();
+      return tfc_status_no_memory("running a step");
     }
     *c = (struct tfc_run_copy){.next = sending->made,
                                .source = v->t,

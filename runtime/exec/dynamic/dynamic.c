@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/copies.h"
 #include "runtime/exec/dynamic/frames.h"
 #include "runtime/exec/dynamic/kernels.h"
@@ -60,7 +61,7 @@ tfc_status tfc_run_begin(struct tfc_run *r) {
   r->outs = calloc(r->d->most_outputs + 2u, sizeof *r->outs);
   r->mailbox = calloc(1, sizeof *r->mailbox);
   r->launched = r->nested ? r->parent->launched : calloc(session->device_count, sizeof *r->launched);
-  if (!r->pools || !r->envs || !r->outs || !r->mailbox || !r->launched) return tfc_run_no_memory();
+  if (!r->pools || !r->envs || !r->outs || !r->mailbox || !r->launched) return tfc_status_no_memory("running a step");
   atomic_init(&r->mailbox->references, 1);
   r->host_envs = r->envs + session->device_count;
   for (uint32_t d = 0; d < session->device_count; d++) {

@@ -3,6 +3,7 @@
 // live input, and dead when all inputs are dead. A dead NextIteration has no effect. A dead Exit makes its readers dead
 // when its frame has ended. At most `parallel` iterations of a frame run at once.
 #include "runtime/exec/dynamic/frames.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/ready.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ static struct tfc_run_iteration *new_iteration(struct tfc_run *r, struct tfc_run
     size_t values = s->value_count * sizeof(struct tfc_run_value), counts = (size_t)s->node_count * sizeof(uint32_t);
     it = calloc(1, sizeof *it + values + 2 * counts);
     if (!it) {
-      tfc_run_fail(r, tfc_run_no_memory());
+      tfc_run_fail(r, tfc_status_no_memory("running a step"));
       return NULL;
     }
     it->values = (struct tfc_run_value *)(it + 1);
@@ -48,7 +49,7 @@ struct tfc_run_frame *tfc_run_frame_create(struct tfc_run *r, uint32_t index, st
   size_t ring = ((size_t)s->ring_mask + 1) * sizeof(struct tfc_run_iteration *);
   struct tfc_run_frame *f = calloc(1, sizeof *f + ring + s->ordered_count * sizeof(int64_t));
   if (!f) {
-    tfc_run_fail(r, tfc_run_no_memory());
+    tfc_run_fail(r, tfc_status_no_memory("running a step"));
     return NULL;
   }
   f->ring = (struct tfc_run_iteration **)(f + 1);
@@ -97,7 +98,8 @@ static void share(const struct tfc_run_value *from, struct tfc_run_value *to) {
 static void end_dead_exit(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
                           struct tfc_run_iteration *it) {
   it->pending[n->local] = TFC_RUN_DONE;
-  if (it->number == f->count && !tfc_array_push(&f->dead_exits, n)) tfc_run_fail(r, tfc_run_no_memory());
+  if (it->number == f->count && !tfc_array_push(&f->dead_exits, n))
+    tfc_run_fail(r, tfc_status_no_memory("running a step"));
 }
 
 // Passes a node's outputs to its consumers in one iteration. `outs[i].live`: output i is not dead.
@@ -208,7 +210,7 @@ static void pass_turn(struct tfc_run *r, const struct tfc_run_item *item) {
     if (next.node != item->node || next.iteration->number > item->iteration->number + 1) continue;
     f->parked.data[i] = f->parked.data[--f->parked.count];
     r->parked--;
-    if (!tfc_array_push(&r->ready, next)) tfc_run_fail(r, tfc_run_no_memory());
+    if (!tfc_array_push(&r->ready, next)) tfc_run_fail(r, tfc_status_no_memory("running a step"));
     return;
   }
 }
@@ -222,7 +224,7 @@ static const struct tfc_run_deferred *keep(struct tfc_run *r, const struct tfc_r
   }
   if (tfc_array_push(&f->constants, c)) return &f->constants.data[f->constants.count - 1];
   tfc_run_value_release(&c.value);
-  tfc_run_fail(r, tfc_run_no_memory());
+  tfc_run_fail(r, tfc_status_no_memory("running a step"));
   return NULL;
 }
 
@@ -299,7 +301,7 @@ void tfc_run_propagate(struct tfc_run *r, const struct tfc_run_item *item, struc
         outs[0].t.buffer = NULL;
         if (!tfc_array_push(&f->next_roots, d)) {
           tfc_run_value_release(&d.value);
-          tfc_run_fail(r, tfc_run_no_memory());
+          tfc_run_fail(r, tfc_status_no_memory("running a step"));
         }
       } else {
         if (it->number == f->count) next_iteration(r, f);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/device/copy.h"
 #include "runtime/device/runner.h"
 #include "runtime/device/wait.h"
@@ -336,7 +337,7 @@ void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item) {
   struct tfc_run_flight *f =
       calloc(1, sizeof *f + out * sizeof(struct tfc_run_value) + (in + out) * 2 * sizeof(void *));
   if (!f) {
-    tfc_run_fail(r, tfc_run_no_memory());
+    tfc_run_fail(r, tfc_status_no_memory("running a step"));
     return;
   }
   f->outs = (struct tfc_run_value *)(f + 1);

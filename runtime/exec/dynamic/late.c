@@ -7,6 +7,7 @@
 //   other inputs of its only reader.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/dynamic.h"
 
 enum { LARGE = 64 << 10, RATIO = 16, MOST_VARIABLES = 8 };
@@ -25,7 +26,7 @@ struct finder {
 static tfc_status list_edges(const struct finder *f, bool incoming, uint32_t **out_begin, uint32_t **out) {
   uint32_t n = f->d->node_count, *begin = calloc(n + 2u, sizeof *begin), *list = malloc((f->edge_count + 1u) * 4u);
   *out_begin = begin, *out = list;
-  if (!begin || !list) return TFC_PLAN_NO_MEMORY();
+  if (!begin || !list) return tfc_status_no_memory("planning a step");
   for (uint32_t e = 0; e < f->edge_count; e++) begin[(incoming ? f->edges[e].to : f->sources[e]) + 2]++;
   for (uint32_t i = 1; i <= n; i++) begin[i + 1] += begin[i];
   for (uint32_t e = 0; e < f->edge_count; e++) list[begin[(incoming ? f->edges[e].to : f->sources[e]) + 1]++] = e;

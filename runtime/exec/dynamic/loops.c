@@ -4,6 +4,7 @@
 // the same each time: first the nodes before the condition, then the body. dynamic/iterations.c runs it.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/run.h"
 
 typedef enum turn_part { BEFORE, BODY, LEAVING } turn_part; // of an iteration
@@ -168,7 +169,7 @@ static tfc_status add_edges(struct finder *x, struct tfc_dnode *n) {
       for (uint32_t e = to->edge_begin; x->skipped[edge.to] && e < to->edge_end; e++)
         if (d->edges[e].output == 0) x->stack[depth++] = e;
       edge.output = d->edges[own].output;
-      if (!x->skipped[edge.to] && !tfc_array_push(&x->added, edge)) return TFC_PLAN_NO_MEMORY();
+      if (!x->skipped[edge.to] && !tfc_array_push(&x->added, edge)) return tfc_status_no_memory("planning a step");
     }
   }
   for (size_t i = begin; i < x->added.count; i++) {
@@ -186,7 +187,7 @@ static tfc_status make_loop(struct finder *x, uint32_t f, uint32_t condition, st
   struct tfc_dynamic *d = x->d;
   struct tfc_dloop *loop = TFC_ARENA_NEW(arena, struct tfc_dloop);
   struct tfc_dnode *lists = TFC_ARENA_ARRAY(arena, struct tfc_dnode, 2 * (size_t)x->node_count + 1);
-  if (!loop || !lists) return TFC_PLAN_NO_MEMORY();
+  if (!loop || !lists) return tfc_status_no_memory("planning a step");
   loop->condition = condition;
   loop->start = (struct tfc_dnode){.kind = TFC_DNODE_LOOP, .frame = f};
   for (uint32_t e = 0; e < d->edge_count; e++)
@@ -218,7 +219,7 @@ static tfc_status join_edges(struct finder *x, struct tfc_arena *arena) {
   struct tfc_dynamic *d = x->d;
   if (!x->added.count) return NULL;
   struct tfc_dedge *all = TFC_ARENA_ARRAY(arena, struct tfc_dedge, d->edge_count + x->added.count);
-  if (!all) return TFC_PLAN_NO_MEMORY();
+  if (!all) return tfc_status_no_memory("planning a step");
   if (d->edge_count) memcpy(all, d->edges, d->edge_count * sizeof *all);
   memcpy(all + d->edge_count, x->added.data, x->added.count * sizeof *all);
   d->edges = all;

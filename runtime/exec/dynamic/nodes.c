@@ -1,5 +1,6 @@
 // Runs each kind of node when all its inputs have arrived.
 #include "runtime/exec/dynamic/nodes.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/device/runner.h"
 #include "runtime/exec/dynamic/iterations.h"
 #include "runtime/exec/dynamic/kernels.h"
@@ -42,7 +43,7 @@ static tfc_status fetch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc
   struct tfc_tensor *out = r->fetches ? &r->fetches[n->node] : NULL;
   if (v->reference && out && !r->nested && !r->partial) {
     if (!r->late) r->late = calloc(r->plan->fetch_count, sizeof(struct tfc_variable *));
-    if (!r->late) return tfc_run_no_memory();
+    if (!r->late) return tfc_status_no_memory("running a step");
     r->late[n->node] = v->reference;
     return NULL;
   }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/ready.h"
 #include "runtime/exec/plan/step.h"
 #include "runtime/exec/variables.h"
@@ -40,7 +41,7 @@ tfc_status tfc_partial_begin(struct tfc_session *session, const struct tfc_run_s
   dynamic.dynamic = true;
   dynamic.feed_shapes = NULL;
   struct tfc_partial *p = calloc(1, sizeof *p);
-  if (!p) return tfc_run_no_memory();
+  if (!p) return tfc_status_no_memory("running a step");
   TFC_TRY(s, session->planner->create(session, session->graph, &dynamic, &p->plan));
   p->feeds = calloc(spec->feed_count + 1u, sizeof *p->feeds);
   p->fetches = calloc(spec->fetch_count + 1u, sizeof *p->fetches);
@@ -48,7 +49,7 @@ tfc_status tfc_partial_begin(struct tfc_session *session, const struct tfc_run_s
   p->fetched = calloc(spec->fetch_count + 1u, 1);
   p->wanted = calloc(spec->fetch_count + 1u, 1);
   if (!p->feeds || !p->fetches || !p->fed || !p->fetched || !p->wanted) {
-    s = tfc_run_no_memory();
+    s = tfc_status_no_memory("running a step");
     goto out;
   }
   TFC_TRY(s, tfc_resources_create(&p->own));

@@ -2,6 +2,7 @@
 // launched one by one.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/node_state.h"
 #include "runtime/exec/variables.h"
@@ -117,13 +118,13 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
     TFC_RETURN_IF_ERROR(tfc_session_variable(session, m->g, id, &v.variable));
     if (out->kind == TFC_DNODE_HANDLE) {
       struct tfc_tensor *handle = TFC_ARENA_NEW(m->arena, struct tfc_tensor);
-      if (!handle) return TFC_PLAN_NO_MEMORY();
+      if (!handle) return tfc_status_no_memory("planning a step");
       TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_RESOURCE, &TFC_SHAPE_SCALAR, handle));
       tfc_object_retain(&v.variable->object);
       *(struct tfc_object **)handle->data = &v.variable->object;
       v.handle = handle;
     }
-    if (!tfc_array_push(&m->plan->ir.variables, v)) return TFC_PLAN_NO_MEMORY();
+    if (!tfc_array_push(&m->plan->ir.variables, v)) return tfc_status_no_memory("planning a step");
     out->variable = v.variable;
     out->handle = v.handle;
   }
@@ -143,7 +144,8 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
 }
 
 static tfc_status add_edge(struct maker *m, uint32_t from, struct tfc_dedge e) {
-  return tfc_array_push(&m->sources, from) && tfc_array_push(&m->edges, e) ? NULL : TFC_PLAN_NO_MEMORY();
+  return tfc_array_push(&m->sources, from) && tfc_array_push(&m->edges, e) ? NULL
+                                                                           : tfc_status_no_memory("planning a step");
 }
 
 // Returns the real producer of an output, behind nodes that only pass it on.
@@ -218,7 +220,7 @@ static tfc_status make_nodes(struct maker *m) {
   const struct tfc_run_spec *spec = m->b->spec;
   uint32_t most = m->g->node_count + spec->feed_count + spec->fetch_count;
   m->d->nodes = TFC_ARENA_ARRAY(m->arena, struct tfc_dnode, most + 1);
-  if (!m->d->nodes) return TFC_PLAN_NO_MEMORY();
+  if (!m->d->nodes) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < spec->feed_count; i++) {
     m->of_feed[i] = m->d->node_count;
     m->d->nodes[m->d->node_count++] = (struct tfc_dnode){.kind = TFC_DNODE_FEED, .node = i, .output_count = 1};
@@ -252,7 +254,7 @@ static tfc_status control_edges(struct maker *m, uint32_t to, uint32_t of) {
 static tfc_status make_waits(struct maker *m) {
   struct tfc_dynamic *d = m->d;
   uint32_t *after = TFC_ARENA_ARRAY(m->arena, uint32_t, d->node_count + 1);
-  if (!after) return TFC_PLAN_NO_MEMORY();
+  if (!after) return tfc_status_no_memory("planning a step");
   TFC_RETURN_IF_ERROR(tfc_dynamic_find_late(m->b, d, m->edges.data, m->sources.data, (uint32_t)m->edges.count, after));
   for (uint32_t i = 0; i < d->node_count; i++) {
     if (after[i] == TFC_NONE) continue;
@@ -284,7 +286,7 @@ static tfc_status make_edges(struct maker *m) {
   // Sorts the edges by the node that they come from; edges from one node keep their order.
   uint32_t *begin = TFC_ARENA_ARRAY(m->arena, uint32_t, d->node_count + 2);
   d->edges = TFC_ARENA_ARRAY(m->arena, struct tfc_dedge, m->edges.count + 1);
-  if (!begin || !d->edges) return TFC_PLAN_NO_MEMORY();
+  if (!begin || !d->edges) return tfc_status_no_memory("planning a step");
   d->edge_count = (uint32_t)m->edges.count;
   for (size_t e = 0; e < m->edges.count; e++) begin[m->sources.data[e] + 2]++;
   for (uint32_t i = 1; i <= d->node_count; i++) begin[i + 1] += begin[i];
@@ -318,7 +320,7 @@ static tfc_status child_frame(struct maker *m, struct tfc_dnode *enter, uint32_t
   struct tfc_dframe made = {.parent = parent, .name = name, .enter_count = 1};
   made.parallel = parallel < 1 ? 1 : parallel > 1000 ? 1000 : (uint32_t)parallel;
   enter->enters = (uint32_t)m->frames.count;
-  return tfc_array_push(&m->frames, made) ? NULL : TFC_PLAN_NO_MEMORY();
+  return tfc_array_push(&m->frames, made) ? NULL : tfc_status_no_memory("planning a step");
 }
 
 static tfc_status find_frames(struct maker *m) {
@@ -376,7 +378,7 @@ static tfc_status lay_out_frames(struct maker *m) {
   d->frame_count = (uint32_t)m->frames.count;
   d->frames = TFC_ARENA_ARRAY(m->arena, struct tfc_dframe, d->frame_count);
   d->roots = TFC_ARENA_ARRAY(m->arena, uint32_t, d->node_count + 1);
-  if (!d->frames || !d->roots) return TFC_PLAN_NO_MEMORY();
+  if (!d->frames || !d->roots) return tfc_status_no_memory("planning a step");
   memcpy(d->frames, m->frames.data, d->frame_count * sizeof *d->frames);
   for (uint32_t f = 0; f < d->frame_count; f++)
     while (d->frames[f].ring_mask < d->frames[f].parallel) d->frames[f].ring_mask = 2 * d->frames[f].ring_mask + 1;
@@ -391,7 +393,7 @@ static tfc_status lay_out_frames(struct maker *m) {
     d->edges[e].value = d->nodes[d->edges[e].to].input_begin + d->edges[e].slot;
   for (uint32_t f = 0; f < d->frame_count; f++) {
     d->frames[f].initial = TFC_ARENA_ARRAY(m->arena, uint32_t, d->frames[f].node_count + 1);
-    if (!d->frames[f].initial) return TFC_PLAN_NO_MEMORY();
+    if (!d->frames[f].initial) return tfc_status_no_memory("planning a step");
   }
   for (uint32_t i = 0; i < d->node_count; i++) {
     const struct tfc_dnode *n = &d->nodes[i];
@@ -430,14 +432,14 @@ static tfc_status prepare(struct maker *m) {
   uint32_t devices = session->device_count, used = 0;
   d->segments = TFC_ARENA_ARRAY(m->arena, struct tfc_segment, devices);
   d->prepared = TFC_ARENA_ARRAY(m->arena, struct tfc_prepared *, devices);
-  if (!d->segments || !d->prepared) return TFC_PLAN_NO_MEMORY();
+  if (!d->segments || !d->prepared) return tfc_status_no_memory("planning a step");
   for (uint32_t k = 0; k < devices; k++) {
     d->segments[k] = (struct tfc_segment){.graph = m->g,
                                           .op_count = m->op_count[k],
                                           .rounding = session->options.execution.rewrites == TFC_REWRITES_ALL &&
                                                       session->device_count == 1};
     d->segments[k].ops = TFC_ARENA_ARRAY(m->arena, struct tfc_segment_op, m->op_count[k] + 1);
-    if (!d->segments[k].ops) return TFC_PLAN_NO_MEMORY();
+    if (!d->segments[k].ops) return tfc_status_no_memory("planning a step");
     used += m->op_count[k] > 0;
   }
   d->inline_only = used <= 1;
@@ -448,7 +450,7 @@ static tfc_status prepare(struct maker *m) {
     struct tfc_shape *shapes = TFC_ARENA_ARRAY(m->arena, struct tfc_shape, n->input_count + n->output_count + 1);
     tfc_dtype *dtypes = TFC_ARENA_ARRAY(m->arena, tfc_dtype, n->input_count + 1);
     const struct tfc_tensor **values = TFC_ARENA_ARRAY(m->arena, const struct tfc_tensor *, n->input_count + 1);
-    if (!shapes || !dtypes || !values) return TFC_PLAN_NO_MEMORY();
+    if (!shapes || !dtypes || !values) return tfc_status_no_memory("planning a step");
     for (uint32_t k = 0; k < n->input_count; k++) {
       struct tfc_output o = input_of(m, n->node, k);
       uint32_t number = m->g->nodes[o.node].output_begin + (uint32_t)o.index;
@@ -510,7 +512,7 @@ static tfc_status make_info(struct maker *m) {
   uint32_t devices = m->plan->session->device_count;
   struct tfc_plan_op *ops = TFC_ARENA_ARRAY(m->arena, struct tfc_plan_op, m->d->node_count + 1);
   uint64_t *peaks = TFC_ARENA_ARRAY(m->arena, uint64_t, devices);
-  if (!ops || !peaks) return TFC_PLAN_NO_MEMORY();
+  if (!ops || !peaks) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < m->d->node_count; i++) {
     const struct tfc_dnode *n = &m->d->nodes[i];
     if (n->kind == TFC_DNODE_OP) ops[info->op_count++] = (struct tfc_plan_op){n->node, n->device, n->kernel};

@@ -4,10 +4,6 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/wait.h"
 
-tfc_status tfc_run_no_memory(void) {
-  return tfc_status_no_memory("running a step");
-}
-
 void tfc_run_fail(struct tfc_run *r, tfc_status s) {
   if (r->failed) {
     tfc_status_free(s);
@@ -29,7 +25,8 @@ void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc
                         struct tfc_run_iteration *it, bool dead) {
   it->outstanding++;
   if (n->ordered && it->number > f->turns[n->ordered - 1]) {
-    if (!tfc_array_push(&f->parked, (struct tfc_run_item){n, f, it, dead})) tfc_run_fail(r, tfc_run_no_memory());
+    if (!tfc_array_push(&f->parked, (struct tfc_run_item){n, f, it, dead}))
+      tfc_run_fail(r, tfc_status_no_memory("running a step"));
     r->parked++;
     return;
   }
@@ -37,14 +34,14 @@ void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc
   bool pushed = n->turn == TFC_TURN_ANY || f != r->root ? tfc_array_push(&r->ready, item)
                 : n->turn == TFC_TURN_UPDATE            ? tfc_array_push(&r->updates, item)
                                                         : tfc_array_push(&r->last, item);
-  if (!pushed) tfc_run_fail(r, tfc_run_no_memory());
+  if (!pushed) tfc_run_fail(r, tfc_status_no_memory("running a step"));
 }
 
 bool tfc_run_unpark(struct tfc_run *r) {
   if (!r->parked) return false;
   for (struct tfc_run_frame *f = r->frames; f; f = f->next) {
     for (size_t i = 0; i < f->parked.count; i++)
-      if (!tfc_array_push(&r->ready, f->parked.data[i])) tfc_run_fail(r, tfc_run_no_memory());
+      if (!tfc_array_push(&r->ready, f->parked.data[i])) tfc_run_fail(r, tfc_status_no_memory("running a step"));
     f->parked.count = 0;
   }
   r->parked = 0;

@@ -4,7 +4,6 @@
 
 #include "runtime/exec/dynamic/run.h"
 
-tfc_status tfc_run_no_memory(void);
 void tfc_run_fail(struct tfc_run *r, tfc_status s);
 void tfc_run_make_ready(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_frame *f,
                         struct tfc_run_iteration *it, bool dead);

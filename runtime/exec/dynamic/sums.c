@@ -2,6 +2,7 @@
 // steps. If the product and the addition are on one CPU device, the addition computes the product into its other
 // operand, tile by tile, and the product itself is never written. The results are bit-identical, because each element
 // of the product is the same chain of multiply-adds, which is then added.
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/dynamic.h"
 
 #define ADD_PRODUCT(what)                                                                                              \
@@ -66,7 +67,7 @@ tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_ses
   struct finder f = {.b = b, .g = b->graph, .session = session};
   uint32_t *product = TFC_ARENA_ARRAY(arena, uint32_t, f.g->node_count + 1);
   f.readers = TFC_ARENA_ARRAY(arena, uint32_t, f.g->node_count + 1);
-  if (!product || !f.readers) return TFC_PLAN_NO_MEMORY();
+  if (!product || !f.readers) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < f.g->node_count; i++) {
     const struct tfc_node *n = &f.g->nodes[i];
     product[i] = TFC_NONE;

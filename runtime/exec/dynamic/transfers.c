@@ -4,6 +4,7 @@
 // devices (through a Merge). Only when the step runs is it known which tensors really move.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/variables.h"
 
@@ -155,7 +156,8 @@ static tfc_status make_rows(struct places *p, const struct tfc_build *b, struct 
       if (k == count) { // there is no room for more places: forgets the others, so their rows may be added twice
         if (count == sizeof groups / sizeof *groups) k = count = 0;
         groups[k].wanted = wanted;
-        if (!add_rows(p, i, (uint32_t)output, wanted, b, out, &groups[k].first)) return TFC_PLAN_NO_MEMORY();
+        if (!add_rows(p, i, (uint32_t)output, wanted, b, out, &groups[k].first))
+          return tfc_status_no_memory("planning a step");
         count++;
       }
       d->moves[to->moves + edge->slot] = groups[k].first;

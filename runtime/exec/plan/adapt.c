@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/adapt.h"
 #include "runtime/exec/plan/order.h"
 #include "runtime/exec/plan/plan_internal.h"
@@ -51,13 +52,13 @@ tfc_status tfc_plan_adapt_create(struct tfc_plan *plan, const struct tfc_run_spe
   if (spec->adapt == TFC_ADAPT_OFF || plan->own_arenas || !can_adapt(plan)) return NULL;
   for (uint32_t i = 0; i < plan->segment_count; i++) count += plan->segments[i].op_count;
   struct tfc_adaptation *a = calloc(1, sizeof *a);
-  if (!a) return TFC_PLAN_NO_MEMORY();
+  if (!a) return tfc_status_no_memory("planning a step");
   plan->adaptation = a;
   a->always = spec->adapt == TFC_ADAPT_ALWAYS;
   a->lanes = devices == 1;
   a->times = tfc_arena_zalloc(&plan->arena, sizeof *a->times * (count + 1u));
   if (spec->most_bytes) plan->most_bytes = TFC_ARENA_ARRAY(&plan->arena, uint64_t, devices);
-  if (!a->times || (spec->most_bytes && !plan->most_bytes)) return TFC_PLAN_NO_MEMORY();
+  if (!a->times || (spec->most_bytes && !plan->most_bytes)) return tfc_status_no_memory("planning a step");
   for (uint32_t d = 0; d < devices && spec->most_bytes; d++) plan->most_bytes[d] = spec->most_bytes[d];
   for (uint32_t i = 0, at = 0; i < plan->segment_count; at += plan->segments[i++].op_count)
     plan->segments[i].times = a->times + at;
@@ -74,7 +75,7 @@ static tfc_status lay_out(struct tfc_plan *plan, const uint32_t *sequence, uint3
                           const struct tfc_lane_schedule *lanes) {
   tfc_status s = NULL;
   struct tfc_plan *made = calloc(1, sizeof *made);
-  if (!made) return TFC_PLAN_NO_MEMORY();
+  if (!made) return tfc_status_no_memory("planning a step");
   made->session = plan->session;
   made->borrows = true;
   made->ir = plan->ir;

@@ -10,6 +10,7 @@
 // captured graph.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/arrange.h"
 #include "runtime/exec/plan/plan_internal.h"
 #include "runtime/exec/variables.h"
@@ -97,12 +98,13 @@ static tfc_status find_transfers(struct arranger *r) {
       bool feed = ir->values.data[v].kind == TFC_IR_FEED;
       if (from == to || (feed && same_memory(ir, from, to)) || find(r, v, to) != TFC_NONE) continue;
       struct tfc_plan_copy t = {.value = v, .source = from, .target = to, .item = TFC_NONE};
-      if (!tfc_array_push(&r->next, r->first[v]) || !tfc_array_push(&r->transfers, t)) return TFC_PLAN_NO_MEMORY();
+      if (!tfc_array_push(&r->next, r->first[v]) || !tfc_array_push(&r->transfers, t))
+        return tfc_status_no_memory("planning a step");
       r->first[v] = (uint32_t)r->transfers.count - 1;
     }
   }
   r->arrived = TFC_ARENA_ARRAY(r->arena, bool, r->transfers.count + 1);
-  return r->arrived ? NULL : TFC_PLAN_NO_MEMORY();
+  return r->arrived ? NULL : tfc_status_no_memory("planning a step");
 }
 
 static void need_item(struct arranger *r, uint32_t item) {
@@ -138,7 +140,8 @@ static tfc_status add_item(struct arranger *r, struct tfc_item item, uint32_t *o
       covered = clock[o] >= r->need[o];
     }
     if (covered) continue;
-    if (!tfc_array_push(&r->waits, (struct tfc_wait){(uint16_t)o, r->need[o] - 1})) return TFC_PLAN_NO_MEMORY();
+    if (!tfc_array_push(&r->waits, (struct tfc_wait){(uint16_t)o, r->need[o] - 1}))
+      return tfc_status_no_memory("planning a step");
     item.wait_count++;
     r->items.data[r->queues[o][r->need[o] - 1]].signals = true;
   }
@@ -151,13 +154,13 @@ static tfc_status add_item(struct arranger *r, struct tfc_item item, uint32_t *o
   }
   known[q] = item.position;
   for (uint32_t o = 0; o < n; o++)
-    if (!tfc_array_push(&r->clocks, known[o])) return TFC_PLAN_NO_MEMORY();
+    if (!tfc_array_push(&r->clocks, known[o])) return tfc_status_no_memory("planning a step");
   *out = (uint32_t)r->items.count;
-  if (!tfc_array_push(&r->items, item)) return TFC_PLAN_NO_MEMORY();
+  if (!tfc_array_push(&r->items, item)) return tfc_status_no_memory("planning a step");
   if (item.position >= r->queue_capacity[q]) {
     uint32_t capacity = r->queue_capacity[q] ? 2 * r->queue_capacity[q] : 64;
     uint32_t *grown = realloc(r->queues[q], capacity * sizeof *grown);
-    if (!grown) return TFC_PLAN_NO_MEMORY();
+    if (!grown) return tfc_status_no_memory("planning a step");
     r->queues[q] = grown;
     r->queue_capacity[q] = capacity;
   }
@@ -189,7 +192,7 @@ struct edges { // ordering edges by the operation that waits, CSR
 static tfc_status edges_by_end(const struct tfc_ir *ir, struct tfc_arena *arena, struct edges *out) {
   out->begin = TFC_ARENA_ARRAY(arena, uint32_t, ir->ops.count + 2);
   out->from = TFC_ARENA_ARRAY(arena, uint32_t, ir->edges.count + 1);
-  if (!out->begin || !out->from) return TFC_PLAN_NO_MEMORY();
+  if (!out->begin || !out->from) return tfc_status_no_memory("planning a step");
   for (size_t i = 0; i < ir->edges.count; i++) out->begin[ir->edges.data[i].to + 2]++;
   for (size_t i = 1; i <= ir->ops.count; i++) out->begin[i + 1] += out->begin[i];
   for (size_t i = 0; i < ir->edges.count; i++)
@@ -220,14 +223,14 @@ static tfc_status add_op(struct arranger *r, const struct edges *edges, uint32_t
     need_op(r, value->op);
     if (t != TFC_NONE && !r->arrived[t]) { // it is handed over and not recorded yet: the first reader records it
       r->arrived[t] = true;
-      if (!tfc_array_push(&r->arrivals, t)) return TFC_PLAN_NO_MEMORY();
+      if (!tfc_array_push(&r->arrivals, t)) return tfc_status_no_memory("planning a step");
       item.arrival_count++;
     }
   }
   if (op->joint) {
     r->joint_clocks[id] = (uint32_t)r->joint_data.count;
     for (uint32_t q = 0; q < n; q++)
-      if (!tfc_array_push(&r->joint_data, r->need[q])) return TFC_PLAN_NO_MEMORY();
+      if (!tfc_array_push(&r->joint_data, r->need[q])) return tfc_status_no_memory("planning a step");
     return NULL;
   }
   TFC_RETURN_IF_ERROR(add_item(r, item, &r->a->item_of_op[id]));

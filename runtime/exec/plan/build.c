@@ -21,6 +21,7 @@
 // its way. This holds with any number of tasks in ready order, which add no waits at all.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/build.h"
 #include "runtime/exec/plan/plan_internal.h"
 #include "runtime/exec/variables.h"
@@ -148,7 +149,7 @@ static tfc_status add_to_set(struct walk *w, uint32_t op) {
   if (op == TFC_NONE) return NULL;
   for (size_t i = 0; i < w->set.count && i < 8; i++) // duplicates do no harm; most are found near the end
     if (w->set.data[w->set.count - 1 - i] == op) return NULL;
-  return tfc_array_push(&w->set, op) ? NULL : TFC_PLAN_NO_MEMORY();
+  return tfc_array_push(&w->set, op) ? NULL : tfc_status_no_memory("planning a step");
 }
 
 static tfc_status joint_of_set(struct walk *w, uint32_t node, uint32_t *out) {
@@ -257,7 +258,7 @@ static tfc_status make_variable(struct walk *w, uint32_t id) {
                              w->ir->devices[first->device]->info.name, w->ir->devices[v.device]->info.name);
   } else {
     struct tfc_tensor *handle = TFC_ARENA_NEW(&w->ir->arena, struct tfc_tensor);
-    if (!handle) return TFC_PLAN_NO_MEMORY();
+    if (!handle) return tfc_status_no_memory("planning a step");
     TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_RESOURCE, &TFC_SHAPE_SCALAR, handle));
     tfc_object_retain(&v.variable->object);
     *(struct tfc_object **)handle->data = &v.variable->object;
@@ -272,7 +273,8 @@ static tfc_status make_variable(struct walk *w, uint32_t id) {
     if (tfc_shape_is_static(&version.shape) && !tfc_tensor_bytes(version.dtype, &version.shape, &bytes))
       version.bytes = bytes;
     TFC_RETURN_IF_ERROR(tfc_ir_add_value(w->ir, &version, &a.version));
-    if (!tfc_array_push(&w->ir->variables, v) || !tfc_array_push(&w->accesses, a)) return TFC_PLAN_NO_MEMORY();
+    if (!tfc_array_push(&w->ir->variables, v) || !tfc_array_push(&w->accesses, a))
+      return tfc_status_no_memory("planning a step");
   }
   w->variable_of[id] = index + 1;
   struct source *s = &w->sources[output_number(g, o)];
@@ -363,7 +365,7 @@ static tfc_status reads(struct walk *w, uint32_t op, uint32_t variable) {
   struct access *a = &w->accesses.data[variable];
   TFC_RETURN_IF_ERROR(tfc_ir_add_edge(w->ir, a->writer, op));
   if (a->readers.count && a->readers.data[a->readers.count - 1] == op) return NULL;
-  return tfc_array_push(&a->readers, op) ? NULL : TFC_PLAN_NO_MEMORY();
+  return tfc_array_push(&a->readers, op) ? NULL : tfc_status_no_memory("planning a step");
 }
 
 static tfc_status writes(struct walk *w, uint32_t op, uint32_t variable) {
@@ -421,7 +423,7 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
       if (w->b->spec->crossings[i].node == id) op.tail_us = w->b->spec->crossings[i].tail_us;
   op.inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, n->input_count + 1);
   op.outputs = TFC_ARENA_ARRAY(&ir->arena, uint32_t, n->output_count + 1);
-  if (!op.inputs || !op.outputs) return TFC_PLAN_NO_MEMORY();
+  if (!op.inputs || !op.outputs) return tfc_status_no_memory("planning a step");
   bool update = n->def->flags & TFC_OP_UPDATE;
   uint32_t reference = TFC_NONE;
   for (uint32_t k = 0; k < n->input_count; k++) {
@@ -451,7 +453,8 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
   if (tfc_node_role(n) == TFC_ROLE_RECEIVE) TFC_RETURN_IF_ERROR(after_sends(w, id, &sends));
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &made));
   TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, sends, made));
-  if (tfc_node_role(n) == TFC_ROLE_SEND && !tfc_array_push(&w->sent, made)) return TFC_PLAN_NO_MEMORY();
+  if (tfc_node_role(n) == TFC_ROLE_SEND && !tfc_array_push(&w->sent, made))
+    return tfc_status_no_memory("planning a step");
   w->after[id] = made;
   // Adds ordering edges: for reads and writes of variables, for what sources wait for, and for control edges.
   for (uint32_t k = 0; k < n->input_count; k++) {
@@ -471,7 +474,7 @@ static tfc_status make_op(struct walk *w, uint32_t id) {
     if (tfc_dtype_is_ref(tfc_output_dtype(g, o)) && reference != TFC_NONE) {
       if (!op.output_variables) {
         op.output_variables = TFC_ARENA_ARRAY(&ir->arena, uint32_t, n->output_count);
-        if (!op.output_variables) return TFC_PLAN_NO_MEMORY();
+        if (!op.output_variables) return tfc_status_no_memory("planning a step");
         for (uint32_t m = 0; m < n->output_count; m++) op.output_variables[m] = TFC_NONE;
         ir->ops.data[made].output_variables = op.output_variables;
       }
@@ -571,7 +574,7 @@ static tfc_status note_updates(struct walk *w) { // variables must be known befo
       uint32_t root = variable_root(w->b, o);
       if (root == TFC_NONE || !w->variable_of[root]) continue;
       struct access *a = &w->accesses.data[w->variable_of[root] - 1];
-      if (!tfc_array_push(&a->update_positions, i)) return TFC_PLAN_NO_MEMORY();
+      if (!tfc_array_push(&a->update_positions, i)) return tfc_status_no_memory("planning a step");
     }
   }
   return NULL;
@@ -580,7 +583,7 @@ static tfc_status note_updates(struct walk *w) { // variables must be known befo
 static tfc_status make_fetches(struct walk *w) {
   const struct tfc_run_spec *spec = w->b->spec;
   w->b->fetches = TFC_ARENA_ARRAY(&w->ir->arena, struct tfc_plan_fetch, spec->fetch_count + 1);
-  if (!w->b->fetches) return TFC_PLAN_NO_MEMORY();
+  if (!w->b->fetches) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < spec->fetch_count; i++) {
     uint32_t number = output_number(w->b->graph, spec->fetches[i]);
     if (w->b->ground->fed[number]) TFC_RETURN_IF_ERROR(make_feed(w, w->b->ground->fed[number] - 1));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/lane_schedule.h"
 #include "runtime/exec/plan/order.h"
 #include "runtime/exec/plan/order_heap.h"
@@ -212,7 +213,7 @@ static tfc_status make_room(struct scheduler *s) {
   s->open = calloc(n + 1, sizeof *s->open);
   bool room =
       s->took && s->rank && s->topological && s->waiting && heaps && s->sequence && s->lane && s->helpers && s->open;
-  return room ? NULL : TFC_PLAN_NO_MEMORY();
+  return room ? NULL : tfc_status_no_memory("planning a step");
 }
 
 tfc_status tfc_lane_schedule_make(const struct tfc_ir *ir, const struct tfc_op_time *times, uint32_t cores,

@@ -8,6 +8,7 @@
 // lifetimes known, and the smaller result is used.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/memory.h"
 #include "runtime/exec/plan/plan_internal.h"
 
@@ -74,7 +75,7 @@ static tfc_status take_freed(range_list *list, range_list *freed) {
       else
         high = middle;
     }
-    if (!insert(list, low, freed->data[i])) return TFC_PLAN_NO_MEMORY();
+    if (!insert(list, low, freed->data[i])) return tfc_status_no_memory("planning a step");
   }
   freed->count = 0;
   return NULL;
@@ -129,7 +130,7 @@ static tfc_status release(struct planner *p, struct block *b) {
   b->freed = true;
   uint32_t *condition = TFC_ARENA_ARRAY(p->arena, uint32_t, p->a->queue_count);
   if (!condition || !tfc_array_push(&p->freed[b->location], (struct range){b->offset, b->size, condition}))
-    return TFC_PLAN_NO_MEMORY();
+    return tfc_status_no_memory("planning a step");
   memcpy(condition, b->condition, p->a->queue_count * sizeof *condition);
   return NULL;
 }
@@ -150,7 +151,7 @@ static tfc_status find_reads(struct planner *p) {
     if (p->a->items[i].op != TFC_NONE) total += ir->ops.data[p->a->items[i].op].input_count;
   p->first_read = tfc_arena_alloc(p->arena, (p->a->item_count + 1u) * sizeof *p->first_read);
   p->reads = tfc_arena_alloc(p->arena, (total + 1) * sizeof *p->reads);
-  if (!p->first_read || !p->reads) return TFC_PLAN_NO_MEMORY();
+  if (!p->first_read || !p->reads) return tfc_status_no_memory("planning a step");
   total = 0;
   for (uint32_t i = 0; i < p->a->item_count; i++) {
     p->first_read[i] = (uint32_t)total;
@@ -287,7 +288,7 @@ static tfc_status place_by_size(struct planner *p, uint16_t location) {
   struct block **blocks = TFC_ARENA_ARRAY(p->arena, struct block *, p->block_count + 1);
   struct block **placed = TFC_ARENA_ARRAY(p->arena, struct block *, p->block_count + 1); // sorted by offset
   uint64_t *offsets = TFC_ARENA_ARRAY(p->arena, uint64_t, p->block_count + 1), top = 0;
-  if (!blocks || !placed || !offsets) return TFC_PLAN_NO_MEMORY();
+  if (!blocks || !placed || !offsets) return tfc_status_no_memory("planning a step");
   uint32_t count = 0, placed_count = 0;
   for (uint32_t i = 0; i < p->block_count; i++) {
     struct block *b = &p->blocks[i];

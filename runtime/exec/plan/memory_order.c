@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/plan_internal.h"
 
 struct user { // an item that uses a range of memory
@@ -104,7 +105,7 @@ static tfc_status order(struct orderer *o, const struct tfc_ir *ir, const struct
       const struct tfc_plan_copy *c = &a->transfers[a->items[i].transfer];
       const uint64_t at = memory->copy_offset[a->items[i].transfer];
       if (c->target == location && at != UINT64_MAX && !write(o, TFC_NONE, at, at + ir->values.data[c->value].bytes))
-        return TFC_PLAN_NO_MEMORY();
+        return tfc_status_no_memory("planning a step");
       continue;
     }
     if (ir->ops.data[a->items[i].op].device != location) continue;
@@ -120,7 +121,7 @@ static tfc_status order(struct orderer *o, const struct tfc_ir *ir, const struct
     }
     for (uint32_t k = 0; k < op->input_count && ok; k++)
       if (place_of_input(ir, a, memory, op, k, location, &begin, &end)) ok = read(o, i, begin, end);
-    if (!ok) return TFC_PLAN_NO_MEMORY();
+    if (!ok) return tfc_status_no_memory("planning a step");
   }
   return NULL;
 }
@@ -128,7 +129,7 @@ static tfc_status order(struct orderer *o, const struct tfc_ir *ir, const struct
 tfc_status tfc_memory_order(const struct tfc_ir *ir, const struct tfc_arrangement *a,
                             const struct tfc_memory_plan *memory, uint16_t location, tfc_memory_edge_list *out) {
   struct orderer o = {.edges = out, .last = calloc(a->item_count + 1u, sizeof *o.last)};
-  tfc_status s = o.last ? order(&o, ir, a, memory, location) : TFC_PLAN_NO_MEMORY();
+  tfc_status s = o.last ? order(&o, ir, a, memory, location) : tfc_status_no_memory("planning a step");
   tfc_array_free(&o.users);
   tfc_array_free(&o.ranges);
   free(o.last);

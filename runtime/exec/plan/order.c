@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/idle.h"
 #include "runtime/exec/plan/order_heap.h"
 #include "runtime/exec/plan/plan_internal.h"
@@ -20,7 +21,7 @@ tfc_status tfc_order_graph_make(const struct tfc_ir *ir, struct tfc_order_graph 
   g->begin = calloc(n + 2, sizeof *g->begin);
   g->waiting = calloc(n + 1, sizeof *g->waiting);
   g->to = malloc((total + 1) * sizeof *g->to);
-  if (!g->begin || !g->waiting || !g->to) return TFC_PLAN_NO_MEMORY();
+  if (!g->begin || !g->waiting || !g->to) return tfc_status_no_memory("planning a step");
   for (int pass = 0; pass < 2; pass++) {
     for (size_t i = 0; i < n; i++) {
       const struct tfc_ir_op *op = &ir->ops.data[i];

@@ -21,7 +21,6 @@
 
 #include <pthread.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/rewrite.h"
 #include "runtime/exec/session_internal.h"
 #include "runtime/pass/pass.h"
@@ -122,8 +121,6 @@ static inline size_t tfc_plan_block_size(uint32_t operations) {
   enum { LEAST = 64 << 10, EACH = 512 };
   return (size_t)operations * EACH + LEAST;
 }
-
-#define TFC_PLAN_NO_MEMORY() tfc_status_no_memory("planning a step")
 
 // Whether the node has an input or output of type variant. A list's tensors may come from any device. So on devices
 // with memory of their own such nodes run on the host, where the tensors are.

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/memory_order.h"
 #include "runtime/exec/plan/order.h"
 #include "runtime/exec/plan/plan_internal.h"
@@ -35,7 +36,7 @@ static tfc_status by_graph(struct finder *f, const struct tfc_order_graph *g) {
     f->joints.count = 0;
     for (;;) {
       for (uint32_t e = g->begin[op]; e < g->begin[op + 1]; e++)
-        if (!reach(f, i, g->to[e])) return TFC_PLAN_NO_MEMORY();
+        if (!reach(f, i, g->to[e])) return tfc_status_no_memory("planning a step");
       if (!f->joints.count) break;
       op = f->joints.data[--f->joints.count];
     }
@@ -50,7 +51,7 @@ static tfc_status by_item(const struct tfc_arrangement *a, const tfc_memory_edge
   out->begin = TFC_ARENA_ARRAY(arena, uint32_t, n + 2u);
   out->end = TFC_ARENA_ARRAY(arena, uint32_t, n + 1u);
   out->from = TFC_ARENA_ARRAY(arena, uint32_t, edges->count + 1);
-  if (!out->begin || !out->end || !out->from) return TFC_PLAN_NO_MEMORY();
+  if (!out->begin || !out->end || !out->from) return tfc_status_no_memory("planning a step");
   for (size_t e = 0; e < edges->count; e++) out->begin[edges->data[e].to + 1]++;
   for (uint32_t i = 0; i < n; i++) out->begin[i + 1] += out->begin[i];
   for (uint32_t i = 0; i < n; i++) out->end[i] = out->begin[i];

@@ -5,6 +5,7 @@
 // fill the others, which are released after their last reader.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/exec/node_state.h"
 #include "runtime/exec/plan/adapt.h"
 #include "runtime/exec/plan/arenas.h"
@@ -47,7 +48,7 @@ static struct tfc_tensor *new_slot(struct maker *m) {
 static tfc_status place(struct maker *m, struct tfc_tensor *slot, tfc_dtype dtype, const struct tfc_shape *shape,
                         uint64_t bytes, uint16_t location, uint64_t offset) {
   struct tfc_place p = {slot, offset, location, bytes, dtype, shape}; // the ir owns shapes of values and views
-  return tfc_array_push(&m->places, p) ? NULL : TFC_PLAN_NO_MEMORY();
+  return tfc_array_push(&m->places, p) ? NULL : tfc_status_no_memory("planning a step");
 }
 
 static tfc_status make_value_slot(struct maker *m, uint32_t v) {
@@ -60,16 +61,17 @@ static tfc_status make_value_slot(struct maker *m, uint32_t v) {
   }
   if (value->kind == TFC_IR_OP && m->ir->ops.data[value->op].dead) return NULL;
   struct tfc_tensor *slot = new_slot(m);
-  if (!slot) return TFC_PLAN_NO_MEMORY();
+  if (!slot) return tfc_status_no_memory("planning a step");
   m->value_slots[v] = slot;
   if (value->kind == TFC_IR_FEED)
-    return tfc_array_push(&m->feed_views, (struct tfc_feed_view){slot, value->feed, NULL}) ? NULL
-                                                                                           : TFC_PLAN_NO_MEMORY();
+    return tfc_array_push(&m->feed_views, (struct tfc_feed_view){slot, value->feed, NULL})
+               ? NULL
+               : tfc_status_no_memory("planning a step");
   if (m->memory->value_offset[v] != UINT64_MAX)
     return place(m, slot, value->dtype, &value->shape, value->bytes, tfc_value_location(m->ir, value),
                  m->memory->value_offset[v]);
   slot->dtype = value->dtype;
-  return tfc_array_push(&m->unplanned, slot) ? NULL : TFC_PLAN_NO_MEMORY();
+  return tfc_array_push(&m->unplanned, slot) ? NULL : tfc_status_no_memory("planning a step");
 }
 
 static tfc_status make_copy_slot(struct maker *m, uint32_t t) {
@@ -77,11 +79,11 @@ static tfc_status make_copy_slot(struct maker *m, uint32_t t) {
   if (copy->item == TFC_NONE) return NULL;
   const struct tfc_ir_value *value = &m->ir->values.data[copy->value];
   struct tfc_tensor *slot = new_slot(m);
-  if (!slot) return TFC_PLAN_NO_MEMORY();
+  if (!slot) return tfc_status_no_memory("planning a step");
   m->copy_slots[t] = slot;
   if (m->memory->copy_offset[t] != UINT64_MAX)
     return place(m, slot, value->dtype, &value->shape, value->bytes, copy->target, m->memory->copy_offset[t]);
-  return tfc_array_push(&m->unplanned, slot) ? NULL : TFC_PLAN_NO_MEMORY();
+  return tfc_array_push(&m->unplanned, slot) ? NULL : tfc_status_no_memory("planning a step");
 }
 
 static tfc_status upload(struct maker *m, uint32_t v, uint16_t device, struct tfc_tensor **out) {
@@ -94,15 +96,15 @@ static tfc_status upload(struct maker *m, uint32_t v, uint16_t device, struct tf
   const struct tfc_tensor *c = m->ir->values.data[v].constant;
   struct tfc_tensor *slot = new_slot(m);
   struct tfc_buffer *buffer = NULL;
-  if (!slot) return TFC_PLAN_NO_MEMORY();
+  if (!slot) return tfc_status_no_memory("planning a step");
   TFC_RETURN_IF_ERROR(d->driver->allocate(d, c->size, &buffer));
   if (!tfc_array_push(&m->plan->constants, buffer)) {
     tfc_buffer_release(buffer);
-    return TFC_PLAN_NO_MEMORY();
+    return tfc_status_no_memory("planning a step");
   }
   *slot = (struct tfc_tensor){.dtype = c->dtype, .shape = c->shape, .size = c->size, .data = buffer->data};
   TFC_RETURN_IF_ERROR(d->driver->write(d, c->data, slot));
-  if (!tfc_array_push(&m->uploads, (struct uploaded){v, device, slot})) return TFC_PLAN_NO_MEMORY();
+  if (!tfc_array_push(&m->uploads, (struct uploaded){v, device, slot})) return tfc_status_no_memory("planning a step");
   *out = slot;
   return NULL;
 }
@@ -133,7 +135,7 @@ static tfc_status input_slot(struct maker *m, const struct tfc_ir_op *op, uint32
   bool reads = in->by_value && value->kind == TFC_IR_VARIABLE && !copied;
   if (in->view && in->variable == TFC_NONE) {
     struct tfc_tensor *slot = new_slot(m);
-    if (!slot) return TFC_PLAN_NO_MEMORY();
+    if (!slot) return tfc_status_no_memory("planning a step");
     size_t bytes = 0;
     TFC_RETURN_IF_ERROR(tfc_tensor_bytes(value->dtype, in->view, &bytes));
     *slot = (struct tfc_tensor){.dtype = value->dtype, .shape = *in->view, .size = bytes};
@@ -141,7 +143,7 @@ static tfc_status input_slot(struct maker *m, const struct tfc_ir_op *op, uint32
       slot->data = base->data;
     } else if (value->kind == TFC_IR_FEED && !copied) {
       if (!tfc_array_push(&m->feed_views, (struct tfc_feed_view){slot, value->feed, in->view}))
-        return TFC_PLAN_NO_MEMORY();
+        return tfc_status_no_memory("planning a step");
     } else if (reads) {
       slot->data = base->data;
     } else if (offset != UINT64_MAX) {
@@ -175,7 +177,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
   // need are shared, or made when they are needed.
   const size_t each = sizeof(struct tfc_shape) + sizeof(struct tfc_tensor *) + sizeof(tfc_dtype);
   char *at = tfc_arena_alloc(m->arena, (n + k) * sizeof(struct tfc_tensor *) + (described ? (n + k) * each : 0));
-  if (!at) return TFC_PLAN_NO_MEMORY();
+  if (!at) return tfc_status_no_memory("planning a step");
   const struct tfc_tensor **inputs = carve(&at, n, sizeof *inputs), **values = NULL;
   struct tfc_tensor **outputs = carve(&at, k, sizeof *outputs), **releases = NULL;
   struct tfc_shape *input_shapes = NULL, *output_shapes = NULL;
@@ -213,12 +215,13 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
     TFC_RETURN_IF_ERROR(input_slot(m, op, i, &slot, &read));
     inputs[i] = slot;
     if (read.variable) {
-      if (!reads && !(reads = TFC_ARENA_ARRAY(m->arena, struct tfc_variable_read, n))) return TFC_PLAN_NO_MEMORY();
+      if (!reads && !(reads = TFC_ARENA_ARRAY(m->arena, struct tfc_variable_read, n)))
+        return tfc_status_no_memory("planning a step");
       reads[out->read_count++] = read;
     }
     if (in->variable != TFC_NONE) {
       if (variables == m->no_variables) variables = TFC_ARENA_ARRAY(m->arena, struct tfc_variable *, n);
-      if (!variables) return TFC_PLAN_NO_MEMORY();
+      if (!variables) return tfc_status_no_memory("planning a step");
       variables[i] = ir->variables.data[in->variable].variable;
     }
     if (described) {
@@ -230,7 +233,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
       values[i] = value->constant;
       if (in->view) { // the view's slot has the same bytes with another shape
         struct tfc_tensor *seen = new_slot(m);
-        if (!seen) return TFC_PLAN_NO_MEMORY();
+        if (!seen) return tfc_status_no_memory("planning a step");
         *seen = *value->constant;
         seen->shape = *in->view;
         seen->buffer = NULL;
@@ -243,7 +246,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
       for (uint32_t r = 0; r < out->release_count; r++) twice |= releases[r] == m->value_slots[in->value];
       if (!twice) {
         if (!releases && !(releases = TFC_ARENA_ARRAY(m->arena, struct tfc_tensor *, n + k)))
-          return TFC_PLAN_NO_MEMORY();
+          return tfc_status_no_memory("planning a step");
         releases[out->release_count++] = m->value_slots[in->value];
       }
     }
@@ -256,16 +259,17 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
       continue;
     }
     // It is a reference: consumers read the variable itself, and the kernel's output is dropped.
-    if (!(outputs[i] = new_slot(m))) return TFC_PLAN_NO_MEMORY();
+    if (!(outputs[i] = new_slot(m))) return tfc_status_no_memory("planning a step");
     if (described) output_shapes[i] = TFC_SHAPE_UNKNOWN;
     if (op->output_variables && op->output_variables[i] != TFC_NONE) {
       struct tfc_variable *variable = ir->variables.data[op->output_variables[i]].variable;
       if (output_variables == m->no_variables) output_variables = TFC_ARENA_ARRAY(m->arena, struct tfc_variable *, k);
-      if (!output_variables) return TFC_PLAN_NO_MEMORY();
+      if (!output_variables) return tfc_status_no_memory("planning a step");
       output_variables[i] = variable;
       if (described) output_shapes[i] = variable->shape;
     }
-    if (!releases && !(releases = TFC_ARENA_ARRAY(m->arena, struct tfc_tensor *, n + k))) return TFC_PLAN_NO_MEMORY();
+    if (!releases && !(releases = TFC_ARENA_ARRAY(m->arena, struct tfc_tensor *, n + k)))
+      return tfc_status_no_memory("planning a step");
     releases[out->release_count++] = outputs[i];
   }
   out->variables = variables, out->output_variables = output_variables;
@@ -309,7 +313,8 @@ static tfc_status prepare_lanes(struct maker *m) {
   plan->points = TFC_ARENA_ARRAY(m->arena, struct tfc_point, 1);
   plan->timepoints = TFC_ARENA_ARRAY(m->arena, struct tfc_timepoint, 1);
   struct tfc_segment_op *ops = TFC_ARENA_ARRAY(m->arena, struct tfc_segment_op, a->item_count + 1);
-  if (!plan->segments || !plan->submissions || !plan->points || !plan->timepoints || !ops) return TFC_PLAN_NO_MEMORY();
+  if (!plan->segments || !plan->submissions || !plan->points || !plan->timepoints || !ops)
+    return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < a->item_count; i++) TFC_RETURN_IF_ERROR(make_segment_op(m, i, &ops[i]));
   plan->segments[0] = (struct tfc_segment){.graph = m->ir->graph,
                                            .ops = ops,
@@ -333,7 +338,7 @@ static tfc_status order_segment(struct maker *m, const struct tfc_item_order *by
   for (uint32_t i = first; i <= last; i++)
     if (of_item[i] == of_item[first]) most += by->end[i] - by->begin[i];
   uint32_t *ops = TFC_ARENA_ARRAY(m->arena, uint32_t, most + 1);
-  if (!order || !begin || !end || !ops) return TFC_PLAN_NO_MEMORY();
+  if (!order || !begin || !end || !ops) return tfc_status_no_memory("planning a step");
   for (uint32_t i = first; i <= last; i++) {
     if (of_item[i] != of_item[first]) continue;
     begin[index[i]] = (uint32_t)count;
@@ -450,9 +455,9 @@ static tfc_status make_fetches(struct maker *m) {
   uint32_t n = plan->fetch_count;
   plan->fetch_slots = TFC_ARENA_ARRAY(m->arena, struct tfc_tensor *, n + 1);
   plan->fetch_locations = TFC_ARENA_ARRAY(m->arena, uint16_t, n + 1);
-  if (!plan->fetch_slots || !plan->fetch_locations) return TFC_PLAN_NO_MEMORY();
+  if (!plan->fetch_slots || !plan->fetch_locations) return tfc_status_no_memory("planning a step");
   plan->fetch_views = TFC_ARENA_ARRAY(m->arena, const struct tfc_shape *, n + 1);
-  if (!plan->fetch_views) return TFC_PLAN_NO_MEMORY();
+  if (!plan->fetch_views) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < n; i++) {
     const struct tfc_ir_value *value = &m->ir->values.data[plan->fetch_values[i].value];
     plan->fetch_slots[i] = m->value_slots[plan->fetch_values[i].value];
@@ -491,7 +496,7 @@ static tfc_status add_control(struct maker *m, struct tfc_plan_edges *edges, con
     }
     for (uint32_t k = begin[at]; room && k < begin[at + 1]; k++) room = tfc_array_push(&stack, sources[k]);
   }
-  if (!room) s = TFC_PLAN_NO_MEMORY();
+  if (!room) s = tfc_status_no_memory("planning a step");
   tfc_array_free(&stack);
   return s;
 }

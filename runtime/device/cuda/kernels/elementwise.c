@@ -2,6 +2,7 @@
 #include "runtime/device/cuda/kernels/elementwise.h"
 
 #include "runtime/device/cuda/kernels/common.h"
+#include "runtime/ops/select_condition.h"
 
 typedef int unary_fn(int type, const struct tfc_cuda_broadcast *plan, const void *x, void *y, void *stream);
 typedef int binary_fn(int type, const struct tfc_cuda_broadcast *plan, const void *a, const void *b, void *y,
@@ -149,18 +150,9 @@ static tfc_status run_select(struct tfc_cuda_launch *l, const struct tfc_shape *
 static tfc_status launch_SelectV2(struct tfc_cuda_launch *l) {
   return run_select(l, &l->ctx->inputs[0]->shape);
 }
-// The condition is a scalar, or has the shape of the operands, or is a vector over their first dimension.
 static tfc_status launch_Select(struct tfc_cuda_launch *l) {
-  const struct tfc_tensor *c = l->ctx->inputs[0], *t = l->ctx->inputs[1], *e = l->ctx->inputs[2];
-  TFC_KERNEL_CHECK(tfc_shape_equal(&t->shape, &e->shape), "'then' and 'else' must have the same size");
-  struct tfc_shape condition = c->shape;
-  if (c->shape.rank != 0 && !tfc_shape_equal(&c->shape, &t->shape)) {
-    TFC_KERNEL_CHECK(
-        c->shape.rank == 1 && t->shape.rank >= 1 && c->shape.dims[0] == t->shape.dims[0],
-        "'cond' must be a scalar, of the shape of 'then', or a vector of the length of its first dimension");
-    condition.rank = t->shape.rank;
-    for (int d = 1; d < condition.rank; d++) condition.dims[d] = 1;
-  }
+  struct tfc_shape condition;
+  TFC_RETURN_IF_ERROR(tfc_select_condition(l->ctx, &condition));
   return run_select(l, &condition);
 }
 

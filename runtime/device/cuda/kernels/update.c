@@ -61,11 +61,9 @@ static tfc_status prepare_rule(struct tfc_cuda_prepare *p, const struct tfc_op_d
   if (a->grad == TFC_NONE) a->grad = input_named(s, TFC_STR("grad"));
   a->indices = input_named(s, TFC_STR("indices"));
   for (tfc_str rest = tfc_str_from(rule->scalars); rest.size;) {
-    size_t space = tfc_str_find(rest, ' ');
-    uint32_t input = input_named(s, tfc_str_sub(rest, 0, space));
+    uint32_t input = input_named(s, tfc_str_take(&rest, ' '));
     if (input < s->input_count && s->inputs[input].type == TFC_INT64) a->longs |= 1u << a->scalar_count;
     a->scalars[a->scalar_count++] = input;
-    rest = tfc_str_sub(rest, space == SIZE_MAX ? rest.size : space + 1, rest.size);
   }
   if (a->scalar_count != rules[a->rule].scalars || (int)a->slots != rule->slots)
     return tfc_status_make(TFC_INTERNAL, "the rule of %s has other slots or scalars on the host", rule->op);
