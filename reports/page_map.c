@@ -27,16 +27,19 @@ struct box {
 struct map {
   struct tfc_page *p;
   struct tfc_arena arena;
-  struct member *members;
-  uint32_t count, box_count, leaf_count;
+  struct member *members;    // sorted by name; behind them those that take no time (variables), which no box contains
+  uint32_t count, all_count; // without these, and with them
+  uint32_t box_count, leaf_count;
   struct box boxes[BOXES];
   double us;
   bool has_rival;
   double *device_us; // [devices + 1] scratch
 };
 
-// '/' sorts before all other characters, so that the members of a scope are neighbours.
+// '/' sorts before all other characters, so that the members of a scope are neighbours. Members without time are last.
 static int by_name(const void *a, const void *b) {
+  const bool p_timed = ((const struct member *)a)->us > 0, q_timed = ((const struct member *)b)->us > 0;
+  if (p_timed != q_timed) return p_timed ? -1 : 1;
   tfc_str x = ((const struct member *)a)->name, y = ((const struct member *)b)->name;
   for (size_t i = 0; i < x.size && i < y.size; i++) {
     int p = x.data[i] == '/' ? 0 : (unsigned char)x.data[i], q = y.data[i] == '/' ? 0 : (unsigned char)y.data[i];
@@ -64,6 +67,20 @@ static const char sql_rival[] =
 static const char sql_edges[] =
     "SELECT producer_id, output, consumer_id, bytes FROM v_edge WHERE run_id = :run AND output"
     " >= 0 AND bytes > 0 ORDER BY producer_id, output, consumer_id";
+// What moved in a traced step: each tensor once for each device to which it went, and the operation that read it first.
+#define MOVED(placement, step)                                                                                         \
+  "WITH o AS MATERIALIZED (SELECT node_id, device_id, MIN(start_us) AS s FROM v_op WHERE run_id = :run AND"            \
+  " placement_id = " placement " AND step = " step " GROUP BY 1, 2), x AS MATERIALIZED (SELECT node_id, output,"       \
+  " target_id, SUM(bytes) AS bytes FROM v_transfer WHERE run_id = :run AND placement_id = " placement                  \
+  " AND step = " step " GROUP BY 1, 2, 3), r AS MATERIALIZED (SELECT e.producer_id, e.output, o.device_id, o.node_id," \
+  " MIN(o.s) FROM v_edge e JOIN o ON o.node_id = e.consumer_id WHERE e.run_id = :run GROUP BY 1, 2, 3) SELECT"         \
+  " x.node_id, x.output, x.target_id, r.node_id AS reader, x.bytes FROM x LEFT JOIN r ON r.producer_id = x.node_id "   \
+  "AND r.output = x.output"                                                                                            \
+  " AND r.device_id = x.target_id WHERE x.bytes > 0 ORDER BY x.node_id, x.output, x.target_id"
+static const char sql_moved[] = MOVED(":placement", ":step");
+#define TRACED_LAST "(SELECT MAX(step) FROM v_op WHERE run_id = :run AND placement_id = :other)"
+static const char sql_rival_moved[] = MOVED(":other", TRACED_LAST);
+static const char sql_rival_step[] = "SELECT " TRACED_LAST;
 
 static int32_t row_of(const struct tfc_page *p, const struct tfc_cell *device) {
   for (uint32_t r = 0; r < p->devices.row_count; r++)
@@ -95,22 +112,24 @@ static tfc_status load(struct map *m, struct tfc_table *rows, struct member ***o
   for (uint32_t r = 0; r < rows->row_count; r++) {
     const struct tfc_cell *node = tfc_table_cell(rows, r, 0);
     double us = tfc_table_cell(rows, r, 3)->real;
-    if (node->kind != TFC_CELL_INTEGER || node->integer < 0 || node->integer >= UINT32_MAX || !(us > 0)) continue;
-    m->members[m->count++] = (struct member){.node = (uint32_t)node->integer,
-                                             .box = TFC_NONE,
-                                             .device = {row_of(p, tfc_table_cell(rows, r, 2)), -1},
-                                             .name = tfc_table_cell(rows, r, 1)->text,
-                                             .us = us};
-    m->us += us;
+    if (node->kind != TFC_CELL_INTEGER || node->integer < 0 || node->integer >= UINT32_MAX) continue;
+    m->members[m->all_count++] = (struct member){.node = (uint32_t)node->integer,
+                                                 .box = TFC_NONE,
+                                                 .device = {row_of(p, tfc_table_cell(rows, r, 2)), -1},
+                                                 .name = tfc_table_cell(rows, r, 1)->text,
+                                                 .us = us > 0 ? us : 0};
+    if (us > 0) m->count++, m->us += us;
   }
-  if (m->count) qsort(m->members, m->count, sizeof *m->members, by_name);
-  for (uint32_t i = 0; i < m->count; i++) sorted[i] = &m->members[i];
-  if (m->count) qsort(sorted, m->count, sizeof(struct member *), by_node);
+  if (m->all_count) qsort(m->members, m->all_count, sizeof *m->members, by_name);
+  for (uint32_t i = 0; i < m->all_count; i++) sorted[i] = &m->members[i];
+  if (m->all_count) qsort(sorted, m->all_count, sizeof(struct member *), by_node);
   if (p->args.other >= 0) {
     TFC_TRY(s, tfc_table_query(p->store, sql_rival, &p->args, &rival));
     for (uint32_t r = 0; r < rival.row_count; r++) {
-      struct member *at = member_of(sorted, m->count, tfc_table_cell(&rival, r, 0)->integer);
-      if (at) at->device[1] = row_of(p, tfc_table_cell(&rival, r, 1)), m->has_rival = true;
+      struct member *at = member_of(sorted, m->all_count, tfc_table_cell(&rival, r, 0)->integer);
+      if (!at) continue;
+      at->device[1] = row_of(p, tfc_table_cell(&rival, r, 1));
+      m->has_rival |= at->us > 0;
     }
   }
   *out_sorted = sorted;
@@ -207,6 +226,22 @@ static void make_boxes(struct map *m) {
     if (best == TFC_NONE || (best && m->boxes[best].us < 0.02 * m->us)) return;
     if (!open_box(m, best)) closed[best] = true;
   }
+}
+
+// Returns the box of the innermost scope that is shown and has this name in it.
+static uint32_t scope_of(const struct map *m, tfc_str name) {
+  uint32_t best = 0;
+  size_t best_size = 0;
+  for (uint32_t i = 0; i < m->box_count; i++) {
+    const struct box *b = &m->boxes[i];
+    if (b->gathered) continue;
+    tfc_str first = m->members[b->begin].name;
+    size_t size = 0;
+    for (size_t k = 0; k < b->prefix && k < name.size && first.data[k] == name.data[k]; k++)
+      if (name.data[k] == '/') size = k + 1;
+    if (size > best_size || (size == best_size && b->depth < m->boxes[best].depth)) best = i, best_size = size;
+  }
+  return best;
 }
 
 static double worst(double sum, double most, double least, double side) {
@@ -346,46 +381,69 @@ static void add_boxes(struct map *m, int which) {
   }
 }
 
+enum { UNKNOWN = BOXES }; // in place of a box: the readers of a tensor were not recorded
 struct cut {
   uint32_t from, to;
-  double bytes;
+  uint32_t tensors, largest; // `largest`: the node of one of them
+  double bytes, largest_bytes;
 };
 static int most_first(const void *a, const void *b) {
   const struct cut *x = a, *y = b;
   if (x->bytes > y->bytes || x->bytes < y->bytes) return x->bytes < y->bytes ? 1 : -1;
   return x->from != y->from ? (x->from > y->from) - (x->from < y->from) : (x->to > y->to) - (x->to < y->to);
 }
+static void add_tensor(struct cut *cuts, const struct member *from, const struct member *to, double bytes) {
+  const uint32_t target = to ? to->box : UNKNOWN, source = from ? from->box : 0;
+  struct cut *c = &cuts[source * (BOXES + 1) + target];
+  c->from = source, c->to = target;
+  c->tensors++, c->bytes += bytes;
+  if (bytes > c->largest_bytes) c->largest = from ? from->node : TFC_NONE, c->largest_bytes = bytes;
+}
 
-// Sums the bytes of tensors that cross to another device, by pair of boxes. A tensor with many readers in one box on
-// one device counts once.
-static tfc_status find_cuts(struct map *m, struct member **sorted, const struct tfc_table *edges, int which,
-                            struct cut **out, uint32_t *out_count) {
-  double *bytes = TFC_ARENA_ARRAY(&m->arena, double, (size_t)BOXES *BOXES);
-  const uint32_t devices = m->p->devices.row_count;
-  uint32_t *seen = TFC_ARENA_ARRAY(&m->arena, uint32_t, (size_t)BOXES * devices + 1), tensor = 0, count = 0;
-  if (!bytes || !seen) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  memset(bytes, 0, (size_t)BOXES * BOXES * sizeof *bytes);
-  memset(seen, 0, ((size_t)BOXES * devices + 1) * sizeof *seen);
-  for (uint32_t r = 0; r < edges->row_count; r++) {
+// Returns whether row `r` of the edges comes before those of this output.
+static bool before(const struct tfc_table *edges, uint32_t r, int64_t node, int64_t output) {
+  const int64_t producer = tfc_table_cell(edges, r, 0)->integer;
+  return producer < node || (producer == node && tfc_table_cell(edges, r, 1)->integer < output);
+}
+
+// Sums the bytes of tensors that go to another device, by pair of boxes: those of the traced step, and without a trace
+// those of the graph's edges. A tensor counts once for each device to which it goes, in the box of its first reader
+// there.
+static tfc_status find_cuts(struct map *m, struct member **sorted, const struct tfc_table *moved,
+                            const struct tfc_table *edges, int which, struct cut **out, uint32_t *out_count) {
+  const uint32_t devices = m->p->devices.row_count, pairs = BOXES * (BOXES + 1);
+  struct cut *cuts = TFC_ARENA_ARRAY(&m->arena, struct cut, pairs);
+  uint32_t *seen = TFC_ARENA_ARRAY(&m->arena, uint32_t, (size_t)devices + 1), tensor = 0, count = 0;
+  if (!cuts || !seen) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  memset(cuts, 0, pairs * sizeof *cuts);
+  memset(seen, 0, ((size_t)devices + 1) * sizeof *seen);
+  for (uint32_t r = 0, e = 0; moved && r < moved->row_count; r++) {
+    const int64_t node = tfc_table_cell(moved, r, 0)->integer, output = tfc_table_cell(moved, r, 1)->integer;
+    const struct tfc_cell *reader = tfc_table_cell(moved, r, 3);
+    const struct member *to =
+        reader->kind == TFC_CELL_INTEGER ? member_of(sorted, m->all_count, reader->integer) : NULL;
+    // None of its readers ran as an operation of its own: one that the placement puts there. Both tables are sorted.
+    while (e < edges->row_count && before(edges, e, node, output)) e++;
+    for (uint32_t k = e; !to && k < edges->row_count && before(edges, k, node, output + 1); k++) {
+      to = member_of(sorted, m->all_count, tfc_table_cell(edges, k, 2)->integer);
+      if (to && (to->device[which] < 0 || to->device[which] != row_of(m->p, tfc_table_cell(moved, r, 2)))) to = NULL;
+    }
+    add_tensor(cuts, member_of(sorted, m->all_count, node), to, tfc_table_cell(moved, r, 4)->real);
+  }
+  for (uint32_t r = 0; !moved && r < edges->row_count; r++) {
     int64_t node = tfc_table_cell(edges, r, 0)->integer, output = tfc_table_cell(edges, r, 1)->integer;
     if (r == 0 || node != tfc_table_cell(edges, r - 1, 0)->integer ||
         output != tfc_table_cell(edges, r - 1, 1)->integer)
       tensor++;
-    const struct member *a = member_of(sorted, m->count, node),
-                        *b = member_of(sorted, m->count, tfc_table_cell(edges, r, 2)->integer);
+    const struct member *a = member_of(sorted, m->all_count, node),
+                        *b = member_of(sorted, m->all_count, tfc_table_cell(edges, r, 2)->integer);
     if (!a || !b || a->device[which] < 0 || b->device[which] < 0) continue;
-    if (a->device[which] == b->device[which]) continue;
-    uint32_t *last = &seen[b->box * devices + (uint32_t)b->device[which]];
-    if (*last == tensor) continue;
-    *last = tensor;
-    bytes[a->box * BOXES + b->box] += tfc_table_cell(edges, r, 3)->real;
+    if (a->device[which] == b->device[which] || seen[b->device[which]] == tensor) continue;
+    seen[b->device[which]] = tensor;
+    add_tensor(cuts, a, b, tfc_table_cell(edges, r, 3)->real);
   }
-  for (uint32_t i = 0; i < BOXES * BOXES; i++) count += bytes[i] > 0;
-  struct cut *cuts = TFC_ARENA_ARRAY(&m->arena, struct cut, (size_t)count + 1);
-  if (!cuts) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  count = 0;
-  for (uint32_t i = 0; i < BOXES * BOXES; i++)
-    if (bytes[i] > 0) cuts[count++] = (struct cut){i / BOXES, i % BOXES, bytes[i]};
+  for (uint32_t i = 0; i < pairs; i++)
+    if (cuts[i].bytes > 0) cuts[count++] = cuts[i];
   if (count) qsort(cuts, count, sizeof *cuts, most_first);
   *out = cuts, *out_count = count;
   return NULL;
@@ -395,39 +453,49 @@ static void add_cuts(struct map *m, const struct cut *cuts, uint32_t count) {
   tfc_page_add(m->p, "<svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" aria-hidden=\"true\">", NOMINAL_WIDTH,
                HEIGHT);
   for (uint32_t i = count < LINES ? count : LINES; i-- > 0;) { // the largest last, on top
+    if (cuts[i].to == UNKNOWN || cuts[i].from == cuts[i].to) continue;
     const struct box *a = &m->boxes[cuts[i].from], *b = &m->boxes[cuts[i].to];
-    if (a == b) continue;
     tfc_page_add(m->p, "<path d=\"M%.0f %.0fL%.0f %.0f\" stroke-width=\"%.1f\"/>", a->x + a->w / 2, a->y + a->h / 2,
                  b->x + b->w / 2, b->y + b->h / 2, 0.8 + 6 * cuts[i].bytes / cuts[0].bytes);
   }
   tfc_page_add(m->p, "</svg>");
 }
 
-static tfc_status add_map(struct map *m, struct member **sorted, const struct tfc_table *edges, int which,
-                          const char *title) {
+static tfc_status add_map(struct map *m, struct member **sorted, const struct tfc_table *moved,
+                          const struct tfc_table *edges, int which, const char *title) {
   struct tfc_page *p = m->p;
   struct cut *cuts = NULL;
   uint32_t count = 0;
   char a[32];
   double all = 0;
-  TFC_RETURN_IF_ERROR(find_cuts(m, sorted, edges, which, &cuts, &count));
+  TFC_RETURN_IF_ERROR(find_cuts(m, sorted, moved, edges, which, &cuts, &count));
   for (uint32_t i = 0; i < count; i++) all += cuts[i].bytes;
   tfc_page_add(p, "<div class=\"half\"><h3>%s</h3>\n<div class=\"map\" style=\"height:%dpx\">\n", title, HEIGHT);
   add_boxes(m, which);
   if (count) add_cuts(m, cuts, count);
   tfc_page_add(p, "</div>\n<p class=\"note\">");
   if (!count)
-    tfc_page_add(p, edges->row_count ? "Nothing goes to another device."
-                                     : "Which tensors cross is not known: the run has no edges.");
+    tfc_page_add(p, moved || edges->row_count ? "Nothing goes to another device."
+                                              : "Which tensors cross is not known: the run has no edges.");
   else
-    tfc_page_add(p, "%s go to another device, most of it:", tfc_show_bytes(a, all));
+    tfc_page_add(p, "%s go to another device%s, most of it:", tfc_show_bytes(a, all),
+                 moved ? "" : " by the edges of the graph (no step was traced)");
   tfc_page_add(p, "</p>\n");
   if (count) tfc_page_add(p, "<ol class=\"cuts\">");
   for (uint32_t i = 0; i < count && i < LISTED; i++) {
-    tfc_page_add(p, "<li>%s from ", tfc_show_bytes(a, cuts[i].bytes));
-    add_scope(m, &m->boxes[cuts[i].from]);
-    tfc_page_add(p, cuts[i].from == cuts[i].to ? " to other operations of it" : " to ");
-    if (cuts[i].from != cuts[i].to) add_scope(m, &m->boxes[cuts[i].to]);
+    const struct cut *c = &cuts[i];
+    const struct member *only = c->tensors == 1 ? member_of(sorted, m->all_count, c->largest) : NULL;
+    tfc_page_add(p, "<li>%s %s ", tfc_show_bytes(a, c->bytes), only ? "of" : "from");
+    if (only)
+      tfc_page_escaped(p, only->name);
+    else
+      add_scope(m, &m->boxes[c->from]);
+    if (c->to == UNKNOWN)
+      tfc_page_add(p, " to operations that were not recorded");
+    else if (c->from == c->to && !only)
+      tfc_page_add(p, " to other operations of it");
+    else
+      tfc_page_add(p, " to "), add_scope(m, &m->boxes[c->to]);
     tfc_page_add(p, "</li>\n");
   }
   if (count) tfc_page_add(p, "</ol>");
@@ -469,11 +537,20 @@ static bool colours_repeat(const struct tfc_table *devices) {
 
 static tfc_status add_content(struct map *m, struct member **sorted) {
   struct tfc_page *p = m->p;
-  struct tfc_table edges = {0};
+  struct tfc_table edges = {0}, step = {0}, moved_by[2];
+  bool traced[2] = {p->args.step >= 0, false};
   uint32_t moved = 0;
   tfc_status s = NULL;
+  memset(moved_by, 0, sizeof moved_by);
   TFC_TRY(s, tfc_table_query(p->store, sql_edges, &p->args, &edges));
+  if (traced[0]) TFC_TRY(s, tfc_table_query(p->store, sql_moved, &p->args, &moved_by[0]));
+  if (m->has_rival) {
+    TFC_TRY(s, tfc_table_query(p->store, sql_rival_step, &p->args, &step));
+    traced[1] = step.row_count && step.cells[0].kind == TFC_CELL_INTEGER;
+    if (traced[1]) TFC_TRY(s, tfc_table_query(p->store, sql_rival_moved, &p->args, &moved_by[1]));
+  }
   make_boxes(m);
+  for (uint32_t i = m->count; i < m->all_count; i++) m->members[i].box = scope_of(m, m->members[i].name);
   m->boxes[0].w = NOMINAL_WIDTH, m->boxes[0].h = HEIGHT;
   lay_out(m, 0);
   for (uint32_t i = 0; i < m->count; i++)
@@ -481,7 +558,8 @@ static tfc_status add_content(struct map *m, struct member **sorted) {
   tfc_page_add(p,
                "<p class=\"caption\">Name scopes of the graph, as large as their %u operations take long, coloured by "
                "device (a box of several colours is split between them). Lines are tensors that cross to another "
-               "device, as wide as their bytes.",
+               "device, as wide as their bytes: each counts once for each device to which it goes, with the first that "
+               "reads it there.",
                m->count);
   if (colours_repeat(&p->devices)) tfc_page_add(p, " Some devices have the same colour: names tell them apart.");
   if (m->has_rival)
@@ -489,14 +567,14 @@ static tfc_status add_content(struct map *m, struct member **sorted) {
   tfc_page_add(p, "</p>\n");
   add_legend(m);
   tfc_page_add(p, "<div class=\"maps\">\n");
-  TFC_TRY(s, add_map(m, sorted, &edges, 0, "The answer"));
-  if (m->has_rival) TFC_TRY(s, add_map(m, sorted, &edges, 1, "The expert"));
+  TFC_TRY(s, add_map(m, sorted, traced[0] ? &moved_by[0] : NULL, &edges, 0, "The answer"));
+  if (m->has_rival) TFC_TRY(s, add_map(m, sorted, traced[1] ? &moved_by[1] : NULL, &edges, 1, "The expert"));
   tfc_page_add(p, "</div>\n");
   if (!m->has_rival)
     tfc_page_add(p,
                  "<p class=\"note\">No placement stands beside it: the graph has no device strings and no --baseline "
                  "was given, or the answer is that placement.</p>\n");
-  uint32_t last = sorted[m->count - 1]->node;
+  uint32_t last = sorted[m->all_count - 1]->node;
   p->box_of = calloc((size_t)last + 1, sizeof *p->box_of);
   if (!p->box_of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   p->box_node_count = last + 1;
@@ -504,6 +582,9 @@ static tfc_status add_content(struct map *m, struct member **sorted) {
   for (uint32_t i = 0; i < m->count; i++) p->box_of[m->members[i].node] = m->members[i].box;
 out:
   tfc_table_deinit(&edges);
+  tfc_table_deinit(&moved_by[0]);
+  tfc_table_deinit(&moved_by[1]);
+  tfc_table_deinit(&step);
   return s;
 }
 
@@ -527,10 +608,12 @@ tfc_status tfc_page_map(struct tfc_page *p) {
   else
     tfc_page_add(p, "<p class=\"note\">There is no map: this run has no placement whose operations have times.</p>\n");
   char summary[160];
-  snprintf(summary, sizeof summary, "The queries behind this map (:run = %lld, :placement = %lld, :other = %lld)",
-           (long long)p->args.run, (long long)p->args.placement, (long long)p->args.other);
+  snprintf(summary, sizeof summary,
+           "The queries behind this map (:run = %lld, :placement = %lld, :other = %lld, "
+           ":step = %lld)",
+           (long long)p->args.run, (long long)p->args.placement, (long long)p->args.other, (long long)p->args.step);
   struct tfc_text queries = {0};
-  tfc_text_printf(&queries, "%s;\n%s;\n%s;\n", sql_placed, sql_rival, sql_edges);
+  tfc_text_printf(&queries, "%s;\n%s;\n%s;\n%s;\n", sql_placed, sql_rival, sql_moved, sql_edges);
   if (queries.data) tfc_page_query(p, summary, queries.data);
   tfc_text_deinit(&queries);
   tfc_page_add(p, "</section>\n");

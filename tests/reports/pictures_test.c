@@ -198,12 +198,41 @@ static void test_map(void **state) {
   tells(text, "cpu:0 450.0 us, expert 350.0 us</span>");
   tells(text, "cpu:1 218.0 us, expert 318.0 us</span>");
   // The answer cuts a to c (1 kB), c to d (2 kB) and d to e (4 kB), each line as wide as its bytes.
-  tells(text, "7.0 kB go to another device, most of it:</p>\n<ol class=\"cuts\"><li>4.0 kB from net/d to net/e</li>\n"
-              "<li>2.0 kB from net/c to net/d</li>\n<li>1.0 kB from net/a to net/c</li>\n</ol>");
+  tells(text, "7.0 kB go to another device, most of it:</p>\n<ol class=\"cuts\"><li>4.0 kB of net/d to net/e</li>\n"
+              "<li>2.0 kB of net/c to net/d</li>\n<li>1.0 kB of net/a to net/c</li>\n</ol>");
   tells(text, "stroke-width=\"2.3\"/>"), tells(text, "stroke-width=\"3.8\"/>"), tells(text, "stroke-width=\"6.8\"/>");
   // The expert has a and c together, and cuts a to b instead, which has 1 kB as well.
-  tells(text, "<li>1.0 kB from net/a to net/b</li>");
+  tells(text, "<li>1.0 kB of net/a to net/b</li>");
   free(text);
+}
+
+// The map has what moved in the traced step: a tensor once for each device to which it goes, however many boxes read it
+// there, and what the step received of nodes that take no time (variables).
+static void test_moved_map(void **state) {
+  (void)state;
+  char *kept = strdup(path);
+  struct tfc_store *db = NULL;
+  struct tfc_text html = {0};
+  snprintf(path, sizeof path, "%s/moved.db", folder);
+  assert_ok(write_by_hand(path, "measured"));
+  change("INSERT INTO edge (run_id, edge_id, producer, output, consumer, bytes) VALUES (1, 90, 0, 0, 4, 1000);"
+         " INSERT INTO node (run_id, node_id, unit_id, name, op) VALUES (1, 90, 0, 'net/w', 'Const');"
+         " INSERT INTO edge (run_id, edge_id, producer, output, consumer, bytes) VALUES (1, 91, 90, 0, 4, 9000);"
+         " INSERT INTO transfer (placement, step, position, node_id, output, source, target, bytes, start_ns,"
+         " duration_ns) SELECT DISTINCT placement, step, 900, 90, 0, 0, 1, 9000, 1000, 1000 FROM op;"
+         " INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
+         " op WHERE step = 0");
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &db));
+  assert_ok(tfc_report_html(db, -1, &html));
+  char *map = part(html.data, "<section id=\"map\">", "</section>");
+  tells(map, "16.0 kB go to another device, most of it:</p>\n<ol class=\"cuts\"><li>9.0 kB of net/w to net/e</li>\n");
+  tells(map, "<li>1.0 kB of net/a to net/c</li>");
+  if (strstr(map, "of net/a to net/e")) fail_msg("a tensor counts twice in: %s", map);
+  free(map);
+  tfc_text_deinit(&html);
+  tfc_store_close(db);
+  strcpy(path, kept);
+  free(kept);
 }
 
 // Tests a map of many scopes: boxes overlap only where one is a scope and the other is inside it.
@@ -691,11 +720,19 @@ static void test_lists_page(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_warnings),   cmocka_unit_test(test_timeline),     cmocka_unit_test(test_map),
-      cmocka_unit_test(test_nested_map), cmocka_unit_test(test_many_devices), cmocka_unit_test(test_small_operations),
-      cmocka_unit_test(test_data),       cmocka_unit_test(test_table),        cmocka_unit_test(test_trace),
-      cmocka_unit_test(test_scales),     cmocka_unit_test(test_svg),          cmocka_unit_test(test_lists_page),
-      cmocka_unit_test(test_endings)}; // must be last, because it changes the run
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_warnings),
+                                     cmocka_unit_test(test_timeline),
+                                     cmocka_unit_test(test_map),
+                                     cmocka_unit_test(test_moved_map),
+                                     cmocka_unit_test(test_nested_map),
+                                     cmocka_unit_test(test_many_devices),
+                                     cmocka_unit_test(test_small_operations),
+                                     cmocka_unit_test(test_data),
+                                     cmocka_unit_test(test_table),
+                                     cmocka_unit_test(test_trace),
+                                     cmocka_unit_test(test_scales),
+                                     cmocka_unit_test(test_svg),
+                                     cmocka_unit_test(test_lists_page),
+                                     cmocka_unit_test(test_endings)}; // must be last, because it changes the run
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

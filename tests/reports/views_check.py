@@ -101,6 +101,12 @@ if "<h3>Moved in the step" in page:
         same("took", time_of(line[3]), pair["us"])
 elif pairs:
     faults.append("transfers, but no table of them")
+said = re.search(r"<h3>The answer</h3>.*?>([\d.]+ \w+) go to another device", page, re.S)
+if said and pairs:  # the map has every tensor of the step once for each device to which it went
+    all_bytes = sum(p["bytes"] for p in pairs)
+    same("bytes of the map", bytes_of(said.group(1)), all_bytes, 0.55 * last_digit(said.group(1)) / all_bytes)
+elif pairs and '<ol class="cuts">' not in page:
+    faults.append("transfers, but the map has none")
 data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1))
 ops = ask(f"SELECT node_id, start_us, duration_us FROM v_op WHERE {this}")
 same("operations of the timeline", len(data["ops"]), len(ops), 0)
