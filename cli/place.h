@@ -114,9 +114,6 @@ static inline struct cli_step_args place_step_args(const struct place_options *o
                                 .no_init = o->checkpoint != NULL};
 }
 
-// Returns the whole command line, for the database; the caller frees it. NULL: it cannot be read.
-char *place_command_line(void);
-
 // Lists of algorithms in addition to those in placer/algo, ended by NULL: learned policies and their controls; and
 // algorithms that learn from measurements (none if there is no policy).
 struct tfc_algo;

@@ -126,7 +126,7 @@ static tfc_status write_state(struct place_kept *k) {
 }
 
 static tfc_status add_run(struct place_kept *k) {
-  char *command = place_command_line();
+  char *command = tfc_program_command_line();
   tfc_status s = tfc_store_add_run(
       k->store,
       &(struct tfc_store_run){

@@ -258,17 +258,6 @@ out:
   return s;
 }
 
-char *place_command_line(void) {
-  char text[4096];
-  FILE *file = fopen("/proc/self/cmdline", "rb");
-  size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
-  if (file) fclose(file);
-  for (size_t i = 0; i + 1 < n; i++)
-    if (text[i] == 0) text[i] = ' ';
-  text[n] = 0;
-  return strdup(text);
-}
-
 static void write_report(const struct place_options *o, const struct tfc_job_outcome *outcome, int *code) {
   struct tfc_store *store = NULL;
   char *dir = o->report ? tfc_format("%s", o->report) : place_default_path(o->graph, ".report");
@@ -295,7 +284,7 @@ int place_local(const struct place_options *o) {
   struct tfc_job_value *values = calloc((size_t)o->feeds.count + 1, sizeof *values);
   struct tfc_text text = {0};
   struct watch watch = {.phase = -1, .best_us = NAN};
-  char *path = NULL, *command = place_command_line(), devices[32];
+  char *path = NULL, *command = tfc_program_command_line(), devices[32];
   int64_t resume = 0;
   int code = 0;
   tfc_status s = NULL;

@@ -50,7 +50,7 @@ struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *o) {
   static struct tfc_elsewhere_settings settings;
   static char command[4096];
   if (!o->measure_with && !o->tasks) return NULL;
-  char *line = place_command_line();
+  char *line = tfc_program_command_line();
   snprintf(command, sizeof command, "%s", line ? line : "tfc-place");
   free(line);
   const char *temporary = getenv("TMPDIR");

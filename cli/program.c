@@ -183,6 +183,17 @@ void tfc_program_start(const char *name, char **argv) {
   tfc_log_set(on_log, NULL);
 }
 
+char *tfc_program_command_line(void) {
+  char text[4096];
+  FILE *file = fopen("/proc/self/cmdline", "rb");
+  size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
+  if (file) fclose(file);
+  for (size_t i = 0; i + 1 < n; i++)
+    if (text[i] == 0) text[i] = ' ';
+  text[n] = 0;
+  return strdup(text);
+}
+
 void tfc_program_set_output(bool is_quiet, bool is_verbose, tfc_color color) {
   quiet = is_quiet, verbose = is_verbose && !is_quiet, color_choice = color;
 }

@@ -19,6 +19,8 @@ void tfc_program_start(const char *name, char **argv);
 // Lets OpenBLAS choose kernels again if it does not know this processor and took slow ones (runtime/ops/blas_core.h);
 // what OPENBLAS_CORETYPE says stays. tfc_program_start calls it; a benchmark does before it starts threads.
 void tfc_program_choose_blas(void);
+// Returns the whole command line, for the database; the caller frees it. NULL: out of memory.
+char *tfc_program_command_line(void);
 void tfc_program_set_output(bool quiet, bool verbose, tfc_color color);
 
 // Set by SIGINT, SIGTERM, SIGHUP and SIGUSR1 (the signal that mpirun passes on to all tasks). A second signal, half a

@@ -612,14 +612,16 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
   int64_t run = -1, key = -1;
   struct tfc_host host;
   char digest[65];
+  char *command = tfc_program_command_line();
   tfc_host_describe(&host);
   // The interrupt that ended the steps must not stop the storing of their results, which infers shapes again.
   tfc_interrupt_on(NULL);
   tfc_interrupt_at(0, NULL);
+  if (!command) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, cli_graph_digest(o->graph, digest));
   TFC_TRY(s, tfc_store_begin(store));
   struct tfc_store_run row = {.program = "tfc-run",
-                              .command = "tfc-run --profile",
+                              .command = command,
                               .graph = o->graph,
                               .graph_sha256 = digest[0] ? digest : NULL,
                               .graph_nodes = g->node_count,
@@ -683,6 +685,7 @@ static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64
   *out_run = run;
   tfc_say("profile: run %lld in %s (tfc-report --db %s show %lld)", (long long)run, o->db, o->db, (long long)run);
 out:
+  free(command);
   return s;
 }
 

@@ -217,12 +217,14 @@ static tfc_status store_run(struct storing *w, struct tfc_quartiles q, bool stop
   const struct run_options *o = w->setup->options;
   const char *label = label_of(w);
   struct tfc_host host;
-  char digest[65], name[TFC_TASK_TEXT], command[TFC_TASK_TEXT + 64];
+  char digest[65], name[TFC_TASK_TEXT], command[TFC_TASK_TEXT + 4160];
+  char *line = tfc_program_command_line();
   uint64_t transfers = 0;
   tfc_host_describe(&host);
+  snprintf(command, sizeof command, "%s, %s", line ? line : "tfc-run", tfc_member_name(w->setup->member, name));
+  free(line);
   TFC_RETURN_IF_ERROR(cli_graph_digest(o->graph, digest));
   TFC_RETURN_IF_ERROR(tfc_store_begin(w->store));
-  snprintf(command, sizeof command, "tfc-run --cluster --profile, %s", tfc_member_name(w->setup->member, name));
   const struct tfc_store_run row = {.program = "tfc-run",
                                     .command = command,
                                     .graph = o->graph,

@@ -1,8 +1,9 @@
 #@ title: How much steps vary
-#@ caption: The same steps of the final measurement, sorted: at each time the share of a placement's steps that took no longer. The curve that lies further left is faster, a steep one is steady; where two cross, the one is faster at its best and the other at its worst. A step at the right end is an outlier, which medians do not show.
+#@ caption: The same steps of the final measurement, sorted: at each time the share of a placement's steps that took no longer. The curve that lies further left is faster, a steep one is steady; where two cross, the one is faster at its best and the other at its worst. A step at the right end is an outlier, which medians do not show. Of a run without such a measurement (tfc-run): all of its steps.
 #@ place: 85
 #@ query steps: step, share of the placement's steps that took no longer, rank of the placement
-#@   WITH final AS (SELECT placement_id, placement, step_us FROM v_step WHERE run_id = :run AND phase = 'final'),
+#@   WITH final AS (SELECT placement_id, placement, step_us FROM v_step WHERE run_id = :run AND (phase = 'final' OR (phase =
+#@     'profile' AND placement_id = :placement AND NOT EXISTS (SELECT 1 FROM v_step WHERE run_id = :run AND phase = 'final')))),
 #@   names AS (SELECT placement_id, ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id) AS rank
 #@     FROM final GROUP BY placement_id)
 #@   SELECT step_us, CUME_DIST() OVER (PARTITION BY placement_id ORDER BY step_us), rank FROM final
@@ -10,10 +11,11 @@
 #@ query names: rank, name, half of the steps took no longer
 #@   WITH final AS (SELECT placement_id, placement, step_us,
 #@     CUME_DIST() OVER (PARTITION BY placement_id ORDER BY step_us) AS share
-#@     FROM v_step WHERE run_id = :run AND phase = 'final'),
+#@     FROM v_step WHERE run_id = :run AND (phase = 'final' OR (phase =
+#@     'profile' AND placement_id = :placement AND NOT EXISTS (SELECT 1 FROM v_step WHERE run_id = :run AND phase = 'final')))),
 #@   names AS (SELECT placement, MIN(CASE WHEN share >= 0.5 THEN step_us END) AS middle,
 #@     ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id) AS rank FROM final GROUP BY placement_id)
-#@   SELECT rank, CASE WHEN rank = 1 THEN 'answer' ELSE placement END, middle FROM names WHERE rank <= 10 ORDER BY rank
+#@   SELECT rank, CASE WHEN rank = 1 AND placement <> 'run' THEN 'answer' ELSE placement END, middle FROM names WHERE rank <= 10 ORDER BY rank
 stats $names using 1 nooutput
 m = STATS_records
 array label[m]

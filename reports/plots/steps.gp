@@ -1,8 +1,9 @@
 #@ title: The final measurement, step by step
-#@ caption: Every timed step of the final, interleaved run in the order in which it ran: blocks of the answer alternate with blocks of its rivals, so that a drift of the machine meets all of them. Steps beyond three times the distance of the quartiles are outliers: triangles at the upper edge, not drawn to scale.
+#@ caption: Every timed step of the final, interleaved run in the order in which it ran: blocks of the answer alternate with blocks of its rivals, so that a drift of the machine meets all of them. Steps beyond three times the distance of the quartiles are outliers: triangles at the upper edge, not drawn to scale. Of a run without such a measurement (tfc-run): all of its steps.
 #@ place: 80
 #@ query steps: seconds since the first of them, step, rank of the placement, 1 for outliers
-#@   WITH final AS (SELECT placement_id, start_us, step_us FROM v_step WHERE run_id = :run AND phase = 'final'),
+#@   WITH final AS (SELECT placement_id, start_us, step_us FROM v_step WHERE run_id = :run AND (phase = 'final' OR (phase =
+#@     'profile' AND placement_id = :placement AND NOT EXISTS (SELECT 1 FROM v_step WHERE run_id = :run AND phase = 'final')))),
 #@   names AS (SELECT placement_id, ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id) AS rank
 #@     FROM final GROUP BY placement_id),
 #@   sorted AS (SELECT placement_id, step_us, 4 * ROW_NUMBER() OVER (PARTITION BY placement_id ORDER BY step_us) AS k,
@@ -12,11 +13,12 @@
 #@   SELECT (start_us - (SELECT MIN(start_us) FROM final)) / 1e6, step_us, MIN(rank, 10), step_us > 4 * q3 - 3 * q1
 #@   FROM final JOIN names USING (placement_id) JOIN edge USING (placement_id) ORDER BY start_us
 #@ query names: rank, name, number of steps
-#@   WITH final AS (SELECT placement_id, placement, COUNT(*) AS n FROM v_step WHERE run_id = :run AND phase = 'final'
+#@   WITH final AS (SELECT placement_id, placement, COUNT(*) AS n FROM v_step WHERE run_id = :run AND (phase = 'final' OR (phase =
+#@     'profile' AND placement_id = :placement AND NOT EXISTS (SELECT 1 FROM v_step WHERE run_id = :run AND phase = 'final')))
 #@     GROUP BY placement_id),
 #@   names AS (SELECT n, placement, ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id) AS rank
 #@     FROM final)
-#@   SELECT MIN(rank, 10) AS shape, CASE WHEN rank = 1 THEN 'answer' WHEN rank < 10 THEN placement ELSE 'other' END, SUM(n)
+#@   SELECT MIN(rank, 10) AS shape, CASE WHEN rank = 1 AND placement <> 'run' THEN 'answer' WHEN rank < 10 THEN placement ELSE 'other' END, SUM(n)
 #@   FROM names GROUP BY shape ORDER BY shape
 stats $names using 1 nooutput
 m = STATS_records

@@ -186,6 +186,7 @@ static void test_run(void **state) {
   snprintf(path, sizeof path, "%s/t.db", folder);
   assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
   assert_close(ask(db, "SELECT COUNT(*) FROM v_step WHERE traced AND phase = 'profile'"), 7);
+  assert_close(ask(db, "SELECT command LIKE '%tfc-run%--graph %.pb%--profile%' FROM v_run"), 1);
   assert_close(ask(db, "SELECT COUNT(DISTINCT step) FROM v_op"), 7);
   assert_close(ask(db, "SELECT COUNT(*) FROM v_op"), 14);
   assert_close(ask(db, "SELECT COUNT(*) FROM v_op_total WHERE samples = 7"), 2);

@@ -147,6 +147,33 @@ static void test_spread(void **state) {
   tfc_plot_deinit(&plot);
 }
 
+// A run without a final measurement (tfc-run --profile) has the pictures of its steps, too: of all of them.
+static void test_profiled_steps(void **state) {
+  (void)state;
+  static const char *const names[] = {"steps", "spread"};
+  struct tfc_store *other = NULL;
+  struct tfc_query_args args;
+  char copy[128], command[256];
+  snprintf(copy, sizeof copy, "%s/profiled.db", folder);
+  snprintf(command, sizeof command, "cp %s %s", path, copy);
+  assert_int_equal(system(command), 0);
+  assert_ok(tfc_store_open(copy, &(struct tfc_store_options){.write = true}, &other));
+  assert_int_equal(sqlite3_exec(tfc_store_handle(other),
+                                "UPDATE step SET phase = 'profile';"
+                                "UPDATE placement SET name = 'run' WHERE name = 'answer'",
+                                NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_ok(tfc_report_focus(other, sample.run_id, &args));
+  for (size_t i = 0; i < 2; i++) {
+    struct tfc_plot plot = {0};
+    assert_ok(tfc_plots_draw(other, &names[i], 1, &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
+    if (!plot.svg.size) fail_msg("no picture of %s: %s", names[i], plot.note.data);
+    if (!strstr(plot.svg.data, ">run ")) fail_msg("%s does not name the run", names[i]);
+    tfc_plot_deinit(&plot);
+  }
+  tfc_store_close(other);
+}
+
 static size_t occurrences(const char *text, const char *what) {
   size_t count = 0;
   for (const char *p = text; (p = strstr(p, what)) != NULL; p++) count++;
@@ -401,6 +428,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_streams),
       cmocka_unit_test(test_spread),
+      cmocka_unit_test(test_profiled_steps),
       cmocka_unit_test(test_beside),
       cmocka_unit_test(test_speedup_from_steps),
       cmocka_unit_test(test_busy_from_operations),
