@@ -92,26 +92,34 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
     goto out;
   }
   bool written = tfc_store_being_written(store);
-  tfc_text_printf(out, "%5s  %-11s %-16s %-9s %-26s %10s %10s %10s %10s  %s\n", "run", "state", "started", "program",
-                  "graph", "step", "whole", "single", "expert", "by");
+  tfc_text_printf(out, "%5s  %-11s %-16s %-9s %s\n", "run", "state", "started", "program", "graph");
   for (uint32_t r = 0; r < t.row_count; r++) {
-    char when[32] = "", a[32], graph[64];
+    char when[32] = "", a[32], name[96];
     double started = tfc_table_number(&t, r, "started_unix_s");
     time_t seconds = started == started ? (time_t)started : 0;
     struct tm local;
     if (localtime_r(&seconds, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
-    tfc_str name = tfc_table_text(&t, r, "graph");
-    size_t slash = tfc_str_rfind(name, '/');
-    if (slash != SIZE_MAX) name = tfc_str_sub(name, slash + 1, SIZE_MAX);
-    snprintf(graph, sizeof graph, "%.*s", (int)(name.size > 26 ? 26 : name.size), name.data);
+    tfc_str graph = tfc_table_text(&t, r, "graph"), by = tfc_table_text(&t, r, "algorithm");
+    size_t slash = tfc_str_rfind(graph, '/');
+    if (slash != SIZE_MAX) graph = tfc_str_sub(graph, slash + 1, SIZE_MAX);
     tfc_str state = tfc_table_text(&t, r, "state");
     // The process was killed before it could store that it was interrupted.
     if (tfc_str_is(state, "running") && !written) state = TFC_STR("interrupted");
-    tfc_text_printf(out, "%5lld  %-11.*s %-16s %-9.*s %-26s", (long long)tfc_table_find(&t, r, "run_id")->integer,
-                    TFC_STR_ARG(state), when, TFC_STR_ARG(tfc_table_text(&t, r, "program")), graph);
-    static const char *const columns[] = {"step_median_us", "whole_us", "best_single_us", "expert_us"};
-    for (size_t c = 0; c < 4; c++) tfc_text_printf(out, " %10s", show(a, tfc_table_number(&t, r, columns[c])));
-    tfc_text_printf(out, "  %.*s\n", TFC_STR_ARG(tfc_table_text(&t, r, "algorithm")));
+    tfc_text_printf(out, "%5lld  %-11.*s %-16s %-9.*s %s\n", (long long)tfc_table_find(&t, r, "run_id")->integer,
+                    TFC_STR_ARG(state), when, TFC_STR_ARG(tfc_table_text(&t, r, "program")),
+                    tfc_report_fit(name, graph, 34));
+    // The times are on a line of their own: side by side they would not fit into 80 columns.
+    static const char *const columns[] = {"step_median_us", "whole_us", "best_single_us", "expert_us"},
+                             *const words[] = {"step", "whole", "single", "expert"};
+    const char *between = "       ";
+    for (size_t c = 0; c < 4; c++) {
+      const double us = tfc_table_number(&t, r, columns[c]);
+      if (us != us) continue;
+      tfc_text_printf(out, "%s%s %s", between, words[c], show(a, us));
+      between = ", ";
+    }
+    if (by.size) tfc_text_printf(out, "%sby %s", between, tfc_report_fit(name, by, 10)), between = ", ";
+    if (*between == ',') tfc_text_printf(out, "\n");
   }
 out:
   tfc_table_deinit(&t);

@@ -98,14 +98,15 @@ static void runs(void **state) {
   (void)state;
   struct tfc_text text = {0};
   assert_ok(tfc_report_list(store, &text));
-  equal(&text, "  run  state       started          program   graph                            step      whole     "
-               "single     expert  by\n"
-               "    1  done        1970-01-01 01:00 tfc-place net.pb                       600.0 us   450.0 us   1.200 "
-               "ms   900.0 us  lns\n"
-               "    2  done        1970-01-01 02:00 tfc-place net.pb                       1.200 ms          -         "
-               " -          -  lns\n"
-               "    3  interrupted 1970-01-01 03:00 tfc-place with_a_name_of_more_than_2   600.0 us          -         "
-               " -          -  lns\n");
+  assert_string_equal(text.data, "  run  state       started          program   graph\n"
+                                 "    1  done        1970-01-01 01:00 tfc-place net.pb\n"
+                                 "       step 600.0 us, whole 450.0 us, single 1.200 ms, expert 900.0 us, by lns\n"
+                                 "    2  done        1970-01-01 02:00 tfc-place net.pb\n"
+                                 "       step 1.200 ms, by lns\n"
+                                 "    3  interrupted 1970-01-01 03:00 tfc-place with_a_name_of_more_than_26.pb\n"
+                                 "       step 600.0 us, by lns\n");
+  for (const char *line = text.data, *end; (end = strchr(line, '\n')); line = end + 1) assert_true(end - line <= 80);
+  tfc_text_deinit(&text);
 }
 
 static void shown(void **state) {
