@@ -328,6 +328,40 @@ static void test_memory_by_hand(void **state) {
   tfc_store_close(db);
 }
 
+// Tensors that share memory count once: matrix products that only an AddN of products reads, and an input that only an
+// operation with a result of the same size reads.
+static void test_memory_that_is_shared(void **state) {
+  (void)state;
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_report_lists lists;
+  snprintf(file, sizeof file, "%s/sums.db", folder);
+  assert_ok(write_by_hand(file, "measured"));
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  assert_int_equal(
+      sqlite3_exec(tfc_store_handle(db),
+                   "UPDATE node SET op = CASE name WHEN 'net/d' THEN 'AddN' ELSE 'MatMul' END WHERE name IN"
+                   " ('net/b', 'net/c', 'net/d')",
+                   NULL, NULL, NULL),
+      SQLITE_OK);
+  assert_ok(tfc_report_memory(db, -1, &lists));
+  // The sum d is there from the start of its term b on; its term c comes from the other device from 255 on.
+  assert_held(&lists, "cpu:0", 5000 + 4000 + 2000 + 1000, 255,
+              (const char *const[]){"net/weights", "net/d", "net/c", "net/a", NULL});
+  tfc_report_lists_deinit(&lists);
+  assert_int_equal(sqlite3_exec(tfc_store_handle(db),
+                                "UPDATE node SET op = 'AddV2' WHERE name = 'net/d';"
+                                "UPDATE edge SET bytes = 4000 WHERE producer = 1",
+                                NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_ok(tfc_report_memory(db, -1, &lists));
+  // d takes over the memory of b, so that the moment before d starts is the fullest one.
+  assert_held(&lists, "cpu:0", 5000 + 4000 + 2000 + 1000, 255,
+              (const char *const[]){"net/weights", "net/b", "net/c", "net/a", NULL});
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+}
+
 // Counts the live bytes again at the moment that is reported as the peak; at no other start of an operation are there
 // more.
 static void test_memory_of_a_run(void **state) {
@@ -560,19 +594,13 @@ static void test_csv(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nodes_by_hand),
-      cmocka_unit_test(test_node_outside_the_step),
-      cmocka_unit_test(test_node_in_a_loop),
-      cmocka_unit_test(test_nodes_of_a_run),
-      cmocka_unit_test(test_critical_by_hand),
-      cmocka_unit_test(test_critical_of_a_run),
-      cmocka_unit_test(test_simulated),
-      cmocka_unit_test(test_without_edges),
-      cmocka_unit_test(test_memory_by_hand),
-      cmocka_unit_test(test_memory_of_a_run),
-      cmocka_unit_test(test_summary),
-      cmocka_unit_test(test_long_names),
-      cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_nodes_by_hand),    cmocka_unit_test(test_node_outside_the_step),
+      cmocka_unit_test(test_node_in_a_loop),   cmocka_unit_test(test_nodes_of_a_run),
+      cmocka_unit_test(test_critical_by_hand), cmocka_unit_test(test_critical_of_a_run),
+      cmocka_unit_test(test_simulated),        cmocka_unit_test(test_without_edges),
+      cmocka_unit_test(test_memory_by_hand),   cmocka_unit_test(test_memory_that_is_shared),
+      cmocka_unit_test(test_memory_of_a_run),  cmocka_unit_test(test_summary),
+      cmocka_unit_test(test_long_names),       cmocka_unit_test(test_csv),
       cmocka_unit_test(test_compare),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -240,6 +240,25 @@ edges, tensors = {}, []
 for e in ask(f"SELECT producer_id, output, consumer_id, MAX(bytes) AS bytes FROM v_edge WHERE run_id = {run['run_id']} AND output >= 0"
              " AND bytes > 0 GROUP BY 1, 2, 3"):
     edges.setdefault((e["producer_id"], e["output"]), []).append(e)
+# Products that only an AddN of products reads are never in memory: the sum is, from the start of the first of them. What
+# the only reader can take over for a result as large as it ends where that reader starts.
+terms_of = {}
+for (producer, output), readers in edges.items():
+    for e in readers:
+        terms_of.setdefault(e["consumer_id"], []).append((producer, nodes[producer]["op"] == "MatMul" and len(readers) == 1))
+terms_of = {sum_: [t for t, _ in terms] for sum_, terms in terms_of.items() if nodes[sum_]["op"] == "AddN" and all(good for _, good in terms)}
+terms = {t for some in terms_of.values() for t in some}
+made = {}
+for (producer, _), readers in edges.items():
+    made.setdefault(producer, set()).update(e["bytes"] for e in readers)
+
+
+def taken_over(readers):
+    reader = nodes[readers[0]["consumer_id"]]
+    in_place = reader["op"] and "matmul" not in reader["op"].lower() and "conv" not in reader["op"].lower()
+    return len(readers) == 1 and in_place and readers[0]["bytes"] in made.get(reader["node_id"], ())
+
+
 first, last, sent, placed = {}, {}, {}, {}
 for o in ran.values():
     key = (o["node_id"], o["device"])
@@ -253,13 +272,16 @@ for p in ask(f"SELECT p.device, n.memory_bytes AS bytes FROM v_placement p JOIN 
              f" p.{mine.replace(' AND ', ' AND p.')} AND n.memory_bytes > 0"):
     tensors.append((p["device"], p["bytes"], 0, end))
 for (producer, output), readers in edges.items():
-    if nodes[producer]["memory_bytes"]:
+    if nodes[producer]["memory_bytes"] or producer in terms:
         continue
     for device in placed.get(producer, ()):
         node, begin, until, there = producer, first[producer, device], 0, False
+        begin = min([begin] + [first[t, device] for t in terms_of.get(producer, ()) if (t, device) in first])
         for e in readers:
             for where in placed.get(e["consumer_id"], ()):
                 done, there = last[e["consumer_id"], where], True
+                if where == device and taken_over(readers):
+                    done = first[e["consumer_id"], where]
                 x = sent.get((producer, output, where)) if where != device else None
                 until = max(until, last[node, device], done if where == device or (x and x["how"] == "handed over") else 0, x["end_us"] if x else 0)
         if there:
@@ -276,6 +298,9 @@ for device in memory["devices"]:
         most = max(most, level)
     if device["named_bytes"] is not None:
         same("named bytes of " + device["device"], device["named_bytes"], most, 1e-9)
+        # What was planned has room for it; in steps with loops, and in cost graphs, only variables were planned.
+        if device["peak_bytes"] > device["variable_bytes"] and device["named_bytes"] > device["peak_bytes"]:
+            faults.append(f"{device['device']}: {device['named_bytes']} bytes are named, its peak is {device['peak_bytes']}")
 
 # --- The trace: slices, flows with both ends, counters, tracks ---
 steps = [r["step"] for r in ask(f"SELECT DISTINCT step FROM v_op WHERE {mine}")]
