@@ -37,15 +37,14 @@ static const char sql_ops[] =
     " o.op, o.step ORDER BY o.op, us";
 static const char sql_totals[] =
     TFC_SQL_TOOK "SELECT op, COUNT(*) AS number, SUM(us) AS us FROM took GROUP BY op ORDER BY 3 DESC, op";
-static const char sql_memory[] =
-    "SELECT d.name AS device, m.peak_bytes, m.limit_bytes, (SELECT 100.0 * SUM(b.busy_us) / SUM(b.step_us) FROM v_busy "
-    "b"
-    " WHERE b.run_id = :run AND b.placement_id = :placement AND b.device_id = d.device_id) AS busy_percent, (SELECT"
-    " COUNT(*) FROM v_placement p WHERE p.run_id = :run AND p.placement_id = :placement AND p.device_id = d.device_id) "
-    "AS"
-    " nodes FROM v_device d LEFT JOIN v_memory m ON m.run_id = d.run_id AND m.placement_id = :placement AND "
-    "m.device_id ="
-    " d.device_id WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
+static const char sql_memory[] = "SELECT d.name AS device, m.peak_bytes, m.limit_bytes, " TFC_SQL_SHARE(
+    "busy_us") " AS busy_percent, (SELECT"
+               " COUNT(*) FROM v_placement p WHERE p.run_id = :run AND p.placement_id = :placement AND p.device_id = "
+               "d.device_id) "
+               "AS"
+               " nodes FROM v_device d LEFT JOIN v_memory m ON m.run_id = d.run_id AND m.placement_id = :placement AND "
+               "m.device_id ="
+               " d.device_id WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
 // Counts the nodes that are in both runs and changed their device, by the first two parts of their names. :other is the
 // first run, :step is the first run's placement. The runs are united and not joined: see nodes.c.
 static const char sql_moved[] =

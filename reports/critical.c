@@ -1,5 +1,6 @@
 // Makes the list of `tfc-report critical`: the critical path of the answer's representative traced step, how long each
-// of its items waited, and the shares of types of operations and of tensors in the paths of all traced steps.
+// of its items waited, and the shares of types of operations and of tensors in the paths of the
+// traced steps nearest to the median.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,11 +189,14 @@ static void print_path(const struct tfc_table *t, double step_us, struct tfc_tex
 }
 
 tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
+  // More than half of the steps, those nearest to the median: a few slow ones do not decide the path.
   static const char sql_steps[] =
-      "SELECT s.step FROM v_step s WHERE s.run_id = :run AND s.placement_id = :placement AND s.traced AND s.phase ="
+      "SELECT step, n FROM (SELECT s.step, ROW_NUMBER() OVER (ORDER BY ABS(s.step_us - (SELECT step_median_us FROM"
+      " v_result WHERE run_id = :run AND placement_id = :placement)), s.step) AS place, COUNT(*) OVER () AS n FROM"
+      " v_step s WHERE s.run_id = :run AND s.placement_id = :placement AND s.traced AND s.phase ="
       " (SELECT phase FROM v_step WHERE run_id = :run AND placement_id = :placement AND step = :step) AND EXISTS"
-      " (SELECT 1 FROM v_op o WHERE o.run_id = :run AND o.placement_id = :placement AND o.step = s.step) ORDER BY "
-      "s.step";
+      " (SELECT 1 FROM v_op o WHERE o.run_id = :run AND o.placement_id = :placement AND o.step = s.step)) WHERE"
+      " place <= n / 2 + 1 ORDER BY step";
   struct tfc_report_lists lists = {.names = {"path", "operations", "edges"}};
   struct tfc_traced traced = {0};
   struct tfc_table steps = {0}, step_edges = {0};
@@ -211,7 +215,7 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
   TFC_TRY(s, tfc_table_query(store, sql_steps, &args, &steps));
   for (uint32_t r = 0; r < steps.row_count; r++) {
     struct tfc_query_args one = args;
-    one.step = steps.cells[r].integer;
+    one.step = tfc_table_cell(&steps, r, 0)->integer;
     tfc_traced_deinit(&traced);
     TFC_TRY(s, tfc_traced_load_step(store, &one, &step_edges, &traced));
     total += traced.end;
@@ -220,8 +224,10 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
   TFC_TRY(s, list_shares(&types, &edges, steps.row_count, total, &lists));
   struct tfc_text *text = &lists.text;
   const char *simulated = tfc_report_simulated(store, &args);
-  tfc_text_printf(text, "Run %lld: critical path of the answer%s, mean of %u traced step%s\n", (long long)args.run,
-                  simulated, steps.row_count, steps.row_count == 1 ? "" : "s");
+  tfc_text_printf(text, "Run %lld: critical path of the answer%s\n", (long long)args.run, simulated);
+  if (steps.row_count > 1)
+    tfc_text_printf(text, "Mean of %u of the %.0f traced steps, those nearest to the median\n", steps.row_count,
+                    tfc_table_number(&steps, 0, "n"));
   if (!graph) tfc_text_printf(text, "This run has no edges: an operation waits for the last tensor that arrived.\n");
   tfc_text_printf(text, "\n  %8s %10s %8s  %s\n", "share", "time", "number", "operations");
   for (uint32_t r = 0; r < lists.tables[1].row_count && r < 15; r++)

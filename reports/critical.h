@@ -5,7 +5,8 @@
 #include "reports/lists.h"
 
 // Lists the critical path of the representative traced step (tfc_report_focus), in the order of time. Further tables
-// sum up its shares by type of operation and by transferred tensor, over all traced steps of the same phase.
+// sum up its shares by type of operation and by transferred tensor, over the traced steps of
+// the same phase that are nearest to the median: more than half of them.
 TFC_MUST_USE tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
 
 #endif

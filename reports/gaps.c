@@ -101,8 +101,10 @@ out:
   return s;
 }
 
-// Lists how long each device was idle, by what it waited for.
-static tfc_status list_devices(const struct tfc_table *gaps, struct tfc_report_lists *lists) {
+// Lists how long each device was idle, by what it waited for. A device that ran nothing has no gaps and was idle for
+// the whole step. `names`: the column "device" of the run's devices, without the undivided machine.
+static tfc_status list_devices(const struct tfc_traced *traced, const struct tfc_table *gaps,
+                               const struct tfc_table *names, struct tfc_report_lists *lists) {
   static const char *const columns[] = {"device",      "gaps",     "idle_us", "dependency_us",
                                         "transfer_us", "other_us", "end_us",  NULL};
   struct tfc_table *t = &lists->tables[1];
@@ -126,8 +128,38 @@ static tfc_status list_devices(const struct tfc_table *gaps, struct tfc_report_l
     row[4].real += tfc_table_number(gaps, r, "transfer_us");
     row[end ? 6 : 5].real += tfc_table_number(gaps, r, "other_us");
   }
+  for (uint32_t k = 0; k < names->row_count; k++) {
+    tfc_str device = tfc_table_text(names, k, "device");
+    struct tfc_cell *row;
+    bool ran = tfc_str_is(device, "whole");
+    for (uint32_t i = 0; i < traced->op_count && !ran; i++)
+      ran = tfc_str_equal(tfc_table_text(&traced->op_rows, i, "device"), device);
+    // Under the undivided machine no device ran anything by itself.
+    if (ran || tfc_str_is(tfc_table_text(&traced->op_rows, 0, "device"), "whole")) continue;
+    TFC_TRY(s, tfc_table_add(t, &row));
+    row[0] = tfc_cell_text(tfc_arena_str(&lists->arena, device));
+    row[1] = tfc_cell_integer(0);
+    for (uint32_t c = 2; c < t->column_count; c++) row[c] = tfc_cell_real(0);
+    row[2] = row[6] = tfc_cell_real((double)traced->end * 1e-3);
+  }
 out:
   return s;
+}
+
+void tfc_report_still(const struct tfc_report_lists *lists, struct tfc_text *out) {
+  const struct tfc_table *t = &lists->tables[1];
+  char name[96];
+  uint32_t count = 0;
+  tfc_str first = {0};
+  for (uint32_t r = 0; r < t->row_count; r++)
+    if (tfc_table_number(t, r, "gaps") == 0 && count++ == 0) first = tfc_table_text(t, r, "device");
+  if (count == 1)
+    tfc_text_printf(out, "%s ran nothing", tfc_report_fit(name, first, 40));
+  else if (count)
+    tfc_text_printf(out, "%s and %u more device%s ran nothing", tfc_report_fit(name, first, 40), count - 1,
+                    count == 2 ? "" : "s");
+  else if (!lists->tables[0].row_count)
+    tfc_text_printf(out, "No device stood still");
 }
 
 tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
@@ -143,7 +175,7 @@ tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_r
   TFC_TRY(s, tfc_traced_load(store, &args, &traced));
   TFC_TRY(s, tfc_table_query(store, "SELECT name AS device, label FROM v_device WHERE run_id = :run", &args, &labels));
   TFC_TRY(s, list_gaps(&traced, &labels, &lists));
-  TFC_TRY(s, list_devices(&lists.tables[0], &lists));
+  TFC_TRY(s, list_devices(&traced, &lists.tables[0], &labels, &lists));
   struct tfc_text *text = &lists.text;
   const struct tfc_table *gaps = &lists.tables[0], *devices = &lists.tables[1];
   tfc_text_printf(text, "Run %lld: where devices stood still in step %lld of the answer%s\n\n", (long long)args.run,
@@ -166,7 +198,10 @@ tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_r
   }
   if (gaps->row_count > SHOWN)
     tfc_text_printf(text, "  and %u shorter ones: --csv and --json have all\n", gaps->row_count - SHOWN);
-  if (!gaps->row_count) tfc_text_printf(text, "  No device stood still.\n");
+  struct tfc_text still = {0};
+  tfc_report_still(&lists, &still);
+  if (still.size) tfc_text_printf(text, "  %s.\n", still.data);
+  tfc_text_deinit(&still);
   if (text->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   *out = lists;
   lists = (struct tfc_report_lists){0};

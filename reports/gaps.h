@@ -8,5 +8,8 @@
 // device.
 TFC_MUST_USE tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
 void tfc_report_gap(const struct tfc_table *gaps, uint32_t row, struct tfc_text *out); // as a sentence
+// Says which devices ran nothing in the step, or that no device stood still: a sentence without its full stop, or
+// nothing where each device ran something and some waited. `gaps`: of tfc_report_gaps.
+void tfc_report_still(const struct tfc_report_lists *gaps, struct tfc_text *out);
 
 #endif

@@ -82,7 +82,7 @@ static void add_results(struct tfc_page *p) {
     if (us > top) top = us;
     folded += tfc_report_is_folded(t, r);
   }
-  tfc_page_add(p, "<h2>The answer and its rivals</h2>\n<p>%s.</p>\n",
+  tfc_page_add(p, "<h2>The answer and its rivals%s</h2>\n<p>%s.</p>\n", tfc_report_simulated(p->store, &p->args),
                p->kept ? "Medians of timed steps, first operation's start to last operation's end; rows without steps "
                          "were only simulated"
                        : "Rows without a step are what each algorithm found by itself");

@@ -58,7 +58,7 @@ void tfc_page_devices(struct tfc_page *p) {
   char a[32], b[32], c[32];
   tfc_page_add(
       p,
-      "<h2>Devices</h2>\n<p>Under the answer, over its traced steps%s.</p>\n<div "
+      "<h2>Devices</h2>\n<p>Under the answer%s. Shares are medians over the traced steps.</p>\n<div "
       "class=\"scroll\"><table><thead><tr><th>device</th>"
       "<th>hardware</th><th class=\"n\">cores</th><th class=\"n\">busy</th><th></th><th class=\"n\">operations</th>"
       "<th class=\"n\">received</th><th class=\"n\">peak memory</th><th class=\"n\">limit</th><th></th></tr></thead>"

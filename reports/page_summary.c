@@ -9,12 +9,10 @@
 #include "reports/summary.h"
 #include "runtime/base/units.h"
 
-static void add_gaps(struct tfc_page *p, const struct tfc_table *gaps) {
-  tfc_page_add(p, "<div><h3>Longest gaps</h3>\n");
-  if (!gaps->row_count)
-    tfc_page_add(p, "<p>No device stood still.</p>");
-  else
-    tfc_page_add(p, "<ol>");
+static void add_gaps(struct tfc_page *p, const struct tfc_report_lists *lists, const char *simulated) {
+  const struct tfc_table *gaps = &lists->tables[0];
+  struct tfc_text still = {0};
+  tfc_page_add(p, "<div><h3>Longest gaps%s</h3>\n%s", simulated, gaps->row_count ? "<ol>" : "");
   for (uint32_t r = 0; r < gaps->row_count && r < 3; r++) {
     struct tfc_text text = {0};
     tfc_report_gap(gaps, r, &text);
@@ -23,12 +21,24 @@ static void add_gaps(struct tfc_page *p, const struct tfc_table *gaps) {
     tfc_page_add(p, "</li>");
     tfc_text_deinit(&text);
   }
-  tfc_page_add(p, "%s</div>\n", gaps->row_count ? "</ol>" : "");
+  if (gaps->row_count) tfc_page_add(p, "</ol>");
+  tfc_report_still(lists, &still);
+  if (still.size) {
+    tfc_page_add(p, "<p>");
+    tfc_page_escaped(p, (tfc_str){still.data, still.size});
+    tfc_page_add(p, ".</p>");
+  }
+  tfc_text_deinit(&still);
+  tfc_page_add(p, "</div>\n");
 }
 
-static void add_path(struct tfc_page *p, const struct tfc_table *types, const struct tfc_table *edges) {
+static void add_path(struct tfc_page *p, const struct tfc_table *types, const struct tfc_table *edges,
+                     const char *simulated) {
   char a[32];
-  tfc_page_add(p, "<div><h3>Critical path by type</h3>\n<table>");
+  tfc_page_add(p,
+               "<div><h3>Critical path by type%s</h3>\n<p class=\"note\">Mean of the traced steps "
+               "nearest to the median.</p>\n<table>",
+               simulated);
   for (uint32_t r = 0; r < types->row_count && r < 6; r++) {
     tfc_str op = tfc_table_text(types, r, "op");
     // These two rows are not types of operations.
@@ -72,13 +82,15 @@ static void add_winnings(struct tfc_page *p, const struct tfc_report_summary *m)
   tfc_page_add(p, "</ol></div>\n");
 }
 
-static void add_pairs(struct tfc_page *p, const struct tfc_table *pairs) {
+static void add_pairs(struct tfc_page *p, const struct tfc_table *pairs, const char *simulated) {
   char a[32], b[32], c[32], d[32];
   if (!pairs->row_count) return;
-  tfc_page_add(p,
-               "<div class=\"row\"><h3>Moved in the step</h3>\n<table><tr><th>from, to</th><th class=\"n\">tensors</th>"
-               "<th class=\"n\">bytes</th><th class=\"n\">took</th><th class=\"n\">exposed</th>"
-               "<th class=\"n\">overlapped</th></tr>");
+  tfc_page_add(
+      p,
+      "<div class=\"row\"><h3>Moved in the step%s</h3>\n<table><tr><th>from, to</th><th class=\"n\">tensors</th>"
+      "<th class=\"n\">bytes</th><th class=\"n\">took</th><th class=\"n\">exposed</th>"
+      "<th class=\"n\">overlapped</th></tr>",
+      simulated);
   for (uint32_t r = 0; r < pairs->row_count && r < 12; r++) {
     tfc_page_add(p, "<tr><td>");
     tfc_page_escaped(p, tfc_table_text(pairs, r, "source"));
@@ -105,11 +117,12 @@ tfc_status tfc_page_summary(struct tfc_page *p) {
   tfc_status s = NULL;
   if (p->args.step < 0) return NULL;
   TFC_TRY(s, tfc_report_summarize(p->store, &p->args, &m));
+  const char *simulated = tfc_report_simulated(p->store, &p->args);
   tfc_page_add(p, "<section id=\"summary\"><div class=\"tiles\">\n");
-  add_gaps(p, &m.gaps.tables[0]);
-  add_path(p, &m.path.tables[1], &m.path.tables[2]);
+  add_gaps(p, &m.gaps, simulated);
+  add_path(p, &m.path.tables[1], &m.path.tables[2], simulated);
   add_winnings(p, &m);
-  add_pairs(p, &m.lists.tables[0]);
+  add_pairs(p, &m.lists.tables[0], simulated);
   tfc_page_add(p, "</div>\n");
   tfc_text_printf(&queries,
                   "%s;\n%s;\n-- gaps and the path: tfc-report gaps RUN --csv, tfc-report critical RUN --csv\n",

@@ -37,6 +37,15 @@ struct tfc_table {
   " AND step = :step GROUP BY node_id, device_id), took AS (SELECT t.node_id, t.node, t.op, t.device_id, t.median_us"  \
   " * COALESCE(r.n, 1) AS us FROM v_op_total t LEFT JOIN runs r USING (node_id, device_id) WHERE t.run_id = :run AND"  \
   " t.placement_id = :placement) "
+// The share of the step, in percent, that a column of v_busy had on the device `d.device_id`: the median over the
+// traced steps of the phase of :step (of the final measurement, if there was one), so that one slow step does not
+// decide it.
+#define TFC_SQL_SHARE(column)                                                                                          \
+  "(SELECT AVG(share) FROM (SELECT 100.0 * b." column " / b.step_us AS share, ROW_NUMBER() OVER (ORDER BY b." column   \
+  " / b.step_us) AS place, COUNT(*) OVER () AS n FROM v_busy b JOIN v_step s USING (run_id, placement_id, step) WHERE" \
+  " b.run_id = :run AND b.placement_id = :placement AND b.device_id = d.device_id AND b." column " IS NOT NULL AND"    \
+  " b.step_us > 0 AND s.phase = COALESCE((SELECT phase FROM v_step WHERE run_id = :run AND placement_id = :placement"  \
+  " AND step = :step), 'final')) WHERE 2 * place BETWEEN n AND n + 2)"
 TFC_MUST_USE tfc_status tfc_table_query(struct tfc_store *store, const char *sql, const struct tfc_query_args *args,
                                         struct tfc_table *out);
 void tfc_table_deinit(struct tfc_table *table);

@@ -191,21 +191,25 @@ void tfc_report_summary_deinit(struct tfc_report_summary *m) {
 
 // --- The text ------------------------------------------------------------------------------------------------------
 
-static void print_gaps(const struct tfc_table *t, struct tfc_text *out) {
-  if (!t->row_count) return;
-  tfc_text_printf(out, "\nLongest gaps\n");
+static void print_gaps(const struct tfc_report_lists *gaps, const char *simulated, struct tfc_text *out) {
+  const struct tfc_table *t = &gaps->tables[0];
+  struct tfc_text still = {0};
+  tfc_report_still(gaps, &still);
+  if (t->row_count || still.size) tfc_text_printf(out, "\nLongest gaps%s\n", simulated);
   for (uint32_t r = 0; r < t->row_count && r < 3; r++) {
     tfc_text_printf(out, "  ");
     tfc_report_gap(t, r, out);
     tfc_text_printf(out, "\n");
   }
+  if (still.size) tfc_text_printf(out, "  %s\n", still.data);
+  tfc_text_deinit(&still);
 }
 
-static void print_pairs(const struct tfc_table *pairs, struct tfc_text *out) {
+static void print_pairs(const struct tfc_table *pairs, bool modelled, struct tfc_text *out) {
   char a[32], b[32], c[32], d[32], name[96];
   if (!pairs->row_count) return;
-  tfc_text_printf(out, "\n  %-25s %7s %9s %10s %10s %10s\n", "moved in the step", "tensors", "bytes", "took", "exposed",
-                  "overlapped");
+  tfc_text_printf(out, "\n  %-25s %7s %9s %10s %10s %10s\n", modelled ? "moved (simulated)" : "moved in the step",
+                  "tensors", "bytes", "took", "exposed", "overlapped");
   for (uint32_t r = 0; r < pairs->row_count && r < 12; r++) {
     tfc_text_printf(out, "  %-11s", tfc_report_fit(name, tfc_table_text(pairs, r, "source"), 11));
     tfc_text_printf(
@@ -220,7 +224,7 @@ static void print_pairs(const struct tfc_table *pairs, struct tfc_text *out) {
 static void print_path(const struct tfc_report_lists *path, const char *simulated, struct tfc_text *out) {
   const struct tfc_table *types = &path->tables[1], *edges = &path->tables[2];
   char a[32], name[96];
-  tfc_text_printf(out, "\nCritical path of the traced steps%s\n", simulated);
+  tfc_text_printf(out, "\nCritical path of the traced steps nearest to the median%s\n", simulated);
   for (uint32_t r = 0; r < types->row_count && r < 5; r++) {
     tfc_str op = tfc_table_text(types, r, "op");
     tfc_text_printf(out, "  %5.1f %% %10s  %s\n", tfc_table_number(types, r, "percent"),
@@ -264,8 +268,8 @@ tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_ar
   tfc_status s = NULL;
   if (args->step >= 0) {
     TFC_TRY(s, tfc_report_summarize(store, args, &m));
-    print_gaps(&m.gaps.tables[0], out);
-    print_pairs(&m.lists.tables[0], out);
+    print_gaps(&m.gaps, tfc_report_simulated(store, args), out);
+    print_pairs(&m.lists.tables[0], m.modelled, out);
     print_path(&m.path, tfc_report_simulated(store, args), out);
     print_winnings(&m, out);
   } else

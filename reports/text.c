@@ -26,25 +26,21 @@ const char tfc_report_sql_results[] =
     " WHERE r.run_id = :run AND (r.role <> 'candidate' OR r.placement_id = v.placement_id)"
     " ORDER BY r.placement <> 'whole', is_answer DESC, r.state = 'modelled', r.step_median_us IS NULL,"
     " r.step_median_us, r.simulated_us, r.placement";
-#define IDLE(cause)                                                                                                    \
-  " (SELECT 100.0 * SUM(b.idle_" cause "_us) / SUM(b.step_us) FROM v_busy b WHERE b.run_id = d.run_id AND"             \
-  "   b.placement_id = :placement AND b.device_id = d.device_id) AS idle_" cause "_percent,"
+#define IDLE(cause) " " TFC_SQL_SHARE("idle_" cause "_us") " AS idle_" cause "_percent,"
 const char tfc_report_sql_devices[] =
     "SELECT d.device_id, d.name, d.kind, d.model, d.label, d.cores, d.memory_limit_bytes,"
-    " (SELECT 100.0 * SUM(b.busy_us) / SUM(b.step_us) FROM v_busy b WHERE b.run_id = d.run_id AND"
-    "   b.placement_id = :placement AND b.device_id = d.device_id) AS busy_percent," IDLE("launch") IDLE("transfer")
-        IDLE("dependency") IDLE(
-            "end") " (SELECT MAX(b.longest_launch_gap_us) FROM v_busy b WHERE b.run_id = d.run_id AND b.placement_id = "
-                   ":placement"
-                   "   AND b.device_id = d.device_id) AS launch_gap_us,"
-                   " (SELECT COUNT(*) FROM v_op_total o WHERE o.run_id = d.run_id AND o.placement_id = :placement AND"
-                   "   o.device_id = d.device_id) AS operations,"
-                   " (SELECT m.peak_bytes FROM v_memory m WHERE m.run_id = d.run_id AND m.placement_id = :placement AND"
-                   "   m.device_id = d.device_id) AS peak_bytes,"
-                   " (SELECT SUM(t.bytes) FROM v_transfer t WHERE t.run_id = d.run_id AND t.placement_id = :placement "
-                   "AND"
-                   "   t.step = :step AND t.target_id = d.device_id) AS received_bytes"
-                   " FROM v_device d WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
+    " " TFC_SQL_SHARE("busy_us") " AS busy_percent," IDLE("launch") IDLE("transfer") IDLE("dependency") IDLE(
+        "end") " (SELECT MAX(b.longest_launch_gap_us) FROM v_busy b WHERE b.run_id = d.run_id AND b.placement_id = "
+               ":placement"
+               "   AND b.device_id = d.device_id) AS launch_gap_us,"
+               " (SELECT COUNT(*) FROM v_op_total o WHERE o.run_id = d.run_id AND o.placement_id = :placement AND"
+               "   o.device_id = d.device_id) AS operations,"
+               " (SELECT m.peak_bytes FROM v_memory m WHERE m.run_id = d.run_id AND m.placement_id = :placement AND"
+               "   m.device_id = d.device_id) AS peak_bytes,"
+               " (SELECT SUM(t.bytes) FROM v_transfer t WHERE t.run_id = d.run_id AND t.placement_id = :placement "
+               "AND"
+               "   t.step = :step AND t.target_id = d.device_id) AS received_bytes"
+               " FROM v_device d WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
 // The result is also empty for an older database, whose views lack the column memory_space, so that the query fails.
 tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_query_args *args) {
   static const char sql[] = "SELECT COUNT(*) AS devices, COUNT(DISTINCT memory_space) AS spaces FROM v_device WHERE"
@@ -254,8 +250,9 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
                   cpu.size ? "; " : "", tfc_table_number(&run, 0, "seed"), tfc_table_number(&run, 0, "episodes"));
   double answer = tfc_table_number(&run, 0, "step_median_us");
   if (results.row_count > 0) {
-    tfc_text_printf(out, "  %-20s %9s %20s %5s %8s %9s\n", "placement", "step", "quartiles", "steps", "speed-up",
-                    "simulated");
+    tfc_text_printf(out, "  %-20s %9s %20s %5s %8s %9s\n",
+                    *tfc_report_simulated(store, &args) ? "simulated placement" : "placement", "step", "quartiles",
+                    "steps", "speed-up", "simulated");
     for (uint32_t r = 0; r < results.row_count; r++) {
       if (tfc_report_is_folded(&results, r)) continue;
       double median = tfc_table_number(&results, r, "step_median_us");

@@ -210,8 +210,8 @@ static void test_report(void **state) {
               folder);
   assert_int_equal(r->code, 0);
   // What the page says of the step is on the terminal, too. There is no database that another command could read.
-  assert_non_null(strstr(r->out, "\nLongest gaps\n"));
-  assert_non_null(strstr(r->out, "\nCritical path of the traced steps (simulated)\n"));
+  assert_non_null(strstr(r->out, "\nLongest gaps (simulated)\n"));
+  assert_non_null(strstr(r->out, "\nCritical path of the traced steps nearest to the median (simulated)\n"));
   assert_null(strstr(r->out, "Next:"));
   r = command(
       "cd %s && cp g.json i.json && tfc-place --graph i.json --machine m.yaml --evaluations 30 -q --report none; "

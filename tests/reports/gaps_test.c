@@ -1,11 +1,12 @@
-// Tests tfc-report gaps: with steps in which every microsecond was chosen by hand, and with queries of the tests' own
-// on a run of many operations.
+// Tests tfc-report gaps, and what the first screen says of idle, of simulated and of unusually slow steps: with steps
+// in which every microsecond was chosen by hand, and with queries of the tests' own on a run of many operations.
 #include "tests/common/test.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "profiler/store.h"
+#include "reports/compare.h"
 #include "reports/critical.h"
 #include "reports/gaps.h"
 #include "reports/lists.h"
@@ -228,6 +229,130 @@ static void test_gaps_of_a_run(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
+// Of three traced steps of 600, 604 and 60000 us the last one is an outlier: its e ended late. Shares and the critical
+// path describe the other two.
+static void test_one_slow_step(void **state) {
+  (void)state;
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_report_lists lists;
+  struct tfc_text text = {0};
+  snprintf(file, sizeof file, "%s/slow.db", folder);
+  assert_ok(write_by_hand(file, "measured"));
+  change_database(file,
+                  "CREATE TEMP TABLE s AS SELECT * FROM step WHERE step = 0; UPDATE s SET step = 2, duration_ns ="
+                  " 60000000; INSERT INTO step SELECT * FROM s;"
+                  "CREATE TEMP TABLE b AS SELECT * FROM busy WHERE step = 0; UPDATE b SET step = 2; INSERT INTO busy"
+                  " SELECT * FROM b;"
+                  "CREATE TEMP TABLE t AS SELECT * FROM transfer WHERE step = 0; UPDATE t SET step = 2; INSERT INTO"
+                  " transfer SELECT * FROM t;"
+                  "CREATE TEMP TABLE o AS SELECT * FROM op WHERE step = 0; UPDATE o SET step = 2; UPDATE o SET start_ns"
+                  " = 59882000 WHERE node_id = 4; INSERT INTO op SELECT * FROM o;"
+                  "UPDATE busy SET launch_ns = 0, transfer_ns = 150000, dependency_ns = 0, end_ns = 0;"
+                  "UPDATE busy SET transfer_ns = 59782000 WHERE step = 2 AND device_id = 1");
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){0}, &db));
+  assert_ok(tfc_report_critical(db, -1, &lists));
+  const struct tfc_table *t = &lists.tables[1];
+  assert_near(tfc_table_number(t, row_of(t, "op", "waiting"), "time_us"), 2);
+  assert_near(tfc_table_number(t, row_of(t, "op", "MatMul"), "percent"), 100.0 * 400 / 602);
+  assert_near(tfc_table_number(t, row_of(t, "op", "Softmax"), "time_us"), 120);
+  assert_said(&lists.text, "Mean of 2 of the 3 traced steps, those nearest to the median");
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+  assert_ok(tfc_report_show(db, -1, &text));
+  assert_said(&text, "  cpu:0      measured         74.5 % "); // 450 of 604 us
+  assert_said(&text, "  cpu:1      measured         36.3 % "); // 218 of 600 us
+  assert_said(&text, "  cpu:1            0.0 %      25.0 % "); // 150 of 600 us
+  tfc_text_deinit(&text);
+  assert_ok(tfc_report_html(db, -1, &text));
+  assert_said(&text, "<td class=\"n\">75 %</td>");
+  assert_said(&text, "<td class=\"n\">36 %</td>");
+  assert_said(&text, "Shares are medians over the traced steps");
+  tfc_text_deinit(&text);
+  assert_ok(tfc_report_compare(db, (const int64_t[]){1, 1}, 2, &lists));
+  t = &lists.tables[3];
+  assert_near(tfc_table_number(t, row_of(t, "device", "cpu:1"), "busy_percent"), 100.0 * 218 / 600);
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+}
+
+// A device that ran nothing has no gap between operations, but it stood still for the whole step.
+static void test_idle_device(void **state) {
+  (void)state;
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_report_lists lists;
+  struct tfc_text text = {0};
+  snprintf(file, sizeof file, "%s/idle.db", folder);
+  assert_ok(write_by_hand(file, "measured"));
+  change_database(file, "DELETE FROM op WHERE device_id = 1; DELETE FROM transfer");
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  assert_ok(tfc_report_gaps(db, -1, &lists));
+  assert_int_equal(lists.tables[0].row_count, 0);
+  const struct tfc_table *t = &lists.tables[1];
+  assert_int_equal(t->row_count, 1);
+  assert_true(tfc_str_is(tfc_table_text(t, 0, "device"), "cpu:1"));
+  assert_near(tfc_table_number(t, 0, "gaps"), 0);
+  assert_near(tfc_table_number(t, 0, "idle_us"), 450);
+  assert_near(tfc_table_number(t, 0, "end_us"), 450);
+  assert_said(&lists.text, "  cpu:1 ran nothing.\n");
+  assert_null(strstr(lists.text.data, "No device stood still"));
+  tfc_report_lists_deinit(&lists);
+  assert_ok(tfc_report_show(db, -1, &text));
+  assert_said(&text, "Longest gaps\n  cpu:1 ran nothing\n");
+  tfc_text_deinit(&text);
+  assert_ok(tfc_report_html(db, -1, &text));
+  assert_said(&text, "<p>cpu:1 ran nothing.</p>");
+  assert_null(strstr(text.data, "No device stood still"));
+  tfc_text_deinit(&text);
+  // Of several such devices one is named.
+  assert_int_equal(
+      sqlite3_exec(tfc_store_handle(db),
+                   "CREATE TEMP TABLE d AS SELECT * FROM device WHERE device_id = 1; UPDATE d SET device_id"
+                   " = 2, name = 'cpu:2'; INSERT INTO device SELECT * FROM d",
+                   NULL, NULL, NULL),
+      SQLITE_OK);
+  assert_ok(tfc_report_gaps(db, -1, &lists));
+  assert_said(&lists.text, "  cpu:1 and 1 more device ran nothing.\n");
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+  // On one device that never waits nobody stood still.
+  assert_int_equal(sqlite3_exec(tfc_store_handle(db), "DELETE FROM device WHERE device_id > 0", NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_ok(tfc_report_gaps(db, -1, &lists));
+  assert_said(&lists.text, "  No device stood still.\n");
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+}
+
+// Figures of a simulated step say so, on the terminal and on the page.
+static void test_simulated_is_said(void **state) {
+  (void)state;
+  static const char *const said[] = {"<h3>Longest gaps (simulated)</h3>", "<h3>Critical path by type (simulated)</h3>",
+                                     "<h3>Moved in the step (simulated)</h3>",
+                                     "<h2>The answer and its rivals (simulated)</h2>"},
+                           *const shown[] = {"\n  simulated placement ", "\nLongest gaps (simulated)\n",
+                                             "\n  moved (simulated) "};
+  for (int modelled = 0; modelled < 2; modelled++) {
+    char file[128];
+    struct tfc_store *db = NULL;
+    struct tfc_text page = {0}, text = {0};
+    snprintf(file, sizeof file, "%s/label%d.db", folder, modelled);
+    assert_ok(write_by_hand(file, modelled ? "modelled" : "measured"));
+    assert_ok(tfc_store_open(file, &(struct tfc_store_options){0}, &db));
+    assert_ok(tfc_report_html(db, -1, &page));
+    assert_ok(tfc_report_show(db, -1, &text));
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+      if ((strstr(page.data, said[i]) != NULL) != modelled) fail_msg("'%s' of %d", said[i], modelled);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+      if ((strstr(text.data, shown[i]) != NULL) != modelled) fail_msg("'%s' of %d: %s", shown[i], modelled, text.data);
+    assert_fits(&text);
+    tfc_text_deinit(&page);
+    tfc_text_deinit(&text);
+    tfc_store_close(db);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_gaps_by_hand),
@@ -235,6 +360,9 @@ int main(void) {
       cmocka_unit_test(test_transfer_behind_another),
       cmocka_unit_test(test_overlapping_operations),
       cmocka_unit_test(test_gaps_of_a_run),
+      cmocka_unit_test(test_one_slow_step),
+      cmocka_unit_test(test_idle_device),
+      cmocka_unit_test(test_simulated_is_said),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -156,7 +156,7 @@ static void shown(void **state) {
       "  cpu:0       to cpu:1            2    5.0 kB    80.0 us    80.0 us    0.00 us\n"
       "  cpu:1       to cpu:0            1    2.0 kB    20.0 us    0.00 us    20.0 us\n"
       "\n"
-      "Critical path of the traced steps\n"
+      "Critical path of the traced steps nearest to the median\n"
       "   66.4 %   400.0 us  MatMul\n"
       "   19.9 %   120.0 us  Softmax\n"
       "    8.3 %    50.0 us  AddV2\n"
@@ -170,7 +170,7 @@ static void shown(void **state) {
       "  tfc-place\n"
       "  seed 1; 0 candidates measured\n"
       "\n"
-      "  placement                 step            quartiles steps speed-up simulated\n"
+      "  simulated placement       step            quartiles steps speed-up simulated\n"
       "> answer                1.200 ms 1.150 ms .. 1.300 ms    10   1.000x  590.0 us\n"
       "\n"
       "It simulated for 90.00 s and measured nothing.\n"
@@ -183,18 +183,18 @@ static void shown(void **state) {
       "  cpu:0            0.0 %       0.0 %          0.0 %        0.0 %        0.00 us\n"
       "  cpu:1            0.0 %       0.0 %          0.0 %        0.0 %        0.00 us\n"
       "\n"
-      "Longest gaps\n"
+      "Longest gaps (simulated)\n"
       "  cpu:1 waits 195.0 us for net/d of cpu:0,\n"
       "    then 30.0 us for its transfer, then 2.00 us to begin\n"
       "  cpu:1 waits 100.0 us for net/a of cpu:0,\n"
       "    then 50.0 us for its transfer, then 5.00 us to begin\n"
       "  cpu:0 has nothing more to do: 154.0 us to the end of the step\n"
       "\n"
-      "  moved in the step         tensors     bytes       took    exposed overlapped\n"
+      "  moved (simulated)         tensors     bytes       took    exposed overlapped\n"
       "  cpu:0       to cpu:1            2    5.0 kB    80.0 us    80.0 us    0.00 us\n"
       "  cpu:1       to cpu:0            1    2.0 kB    20.0 us    0.00 us    20.0 us\n"
       "\n"
-      "Critical path of the traced steps (simulated)\n"
+      "Critical path of the traced steps nearest to the median (simulated)\n"
       "   66.4 %   400.0 us  MatMul\n"
       "   19.9 %   120.0 us  Softmax\n"
       "    8.3 %    50.0 us  AddV2\n"
@@ -242,7 +242,7 @@ static void shown(void **state) {
       "  cpu:0       to cpu:1            2    5.0 kB    80.0 us    80.0 us    0.00 us\n"
       "  cpu:1       to cpu:0            1    2.0 kB    20.0 us    0.00 us    20.0 us\n"
       "\n"
-      "Critical path of the traced steps\n"
+      "Critical path of the traced steps nearest to the median\n"
       "   66.4 %   400.0 us  MatMul\n"
       "   19.9 %   120.0 us  Softmax\n"
       "    8.3 %    50.0 us  AddV2\n"
@@ -426,7 +426,7 @@ static void page(void **state) {
             "placement|step||quartiles|steps|answer is|simulated|moved||\n"
             "etf|–|||||640.0 us|–|modelled |\n");
   html_says(html.data, "<h2>Devices</h2>", "<details",
-            "Under the answer, over its traced steps.\n"
+            "Under the answer. Shares are medians over the traced steps.\n"
             "device|hardware|cores|busy||operations|received|peak memory|limit||\n"
             "cpu:0|model|1|75 %||3|2.0 kB|15.0 kB|1.0 MB|measured|\n"
             "cpu:1|model|1|37 %||2|5.0 kB|9.0 kB|none|measured|\n");
@@ -437,6 +437,7 @@ static void page(void **state) {
             "cpu:0|1.7 %|3.3 %|5.0 %|6.6 %|7.00 us|\n"
             "cpu:1|1.7 %|3.3 %|5.0 %|6.6 %|7.00 us|\n");
   html_says(html.data, "<h3>Critical path by type</h3>", "</table>",
+            "Mean of the traced steps nearest to the median.\n"
             "MatMul|400.0 us|66.4 %|\n"
             "Softmax|120.0 us|19.9 %|\n"
             "AddV2|50.0 us|8.3 %|\n"
@@ -585,7 +586,7 @@ static void modelled_page(void **state) {
       "450.0 usa step, simulated 1.44×against the best single device (650.0 us) 0 %above the lower bound of 450.0 us "
       "(critical path)");
   html_says(text, "<h2>Devices</h2>", "</table>",
-            "Under the answer, over its traced steps (simulated).\n"
+            "Under the answer (simulated). Shares are medians over the traced steps.\n"
             "device|hardware|cores|busy||operations|received|peak memory|limit||\n"
             "acc:0|||100 %||3|7.0 kB|1.0 kB|1.0 MB|modelled|\n"
             "acc:1|||44 %||1|5.0 kB|0 B|1.0 MB|modelled|\n");

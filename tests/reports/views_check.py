@@ -8,6 +8,7 @@ FOLDER has page/index.html, show.txt, trace.json, and critical.json, gaps.json, 
 import html
 import json
 import re
+import statistics
 import subprocess
 import sys
 
@@ -72,8 +73,12 @@ for column, words in [("best_single_us", "best single device"), ("expert_us", "e
         same("time of " + words, time_of(re.search(r"\((.*?)\)", text).group(1)), run[column])
 if answer:
     same("step", time_of(next(v for t, v in card.items() if t.startswith("a step"))), answer)
-rows = ask(f"SELECT d.name, 100.0 * SUM(b.busy_us) / SUM(b.step_us) AS busy FROM v_device d JOIN v_busy b USING (run_id, device_id)"
-           f" WHERE b.{mine.replace(' AND ', ' AND b.')} GROUP BY d.name")
+phase = next(s["phase"] for s in traced if s["step"] == step)
+shares = {}
+for b in ask(f"SELECT b.device, b.busy_us / b.step_us AS share FROM v_busy b JOIN v_step s USING (run_id, placement_id, step)"
+             f" WHERE {mine} AND s.phase = '{phase}'"):
+    shares.setdefault(b["device"], []).append(b["share"])
+rows = [{"name": device, "busy": 100 * statistics.median(each)} for device, each in shares.items()]
 table = cells("<h2>Devices</h2>")
 heads = table[0]
 for row in rows:
@@ -86,14 +91,14 @@ for row in ask(f"SELECT device, peak_bytes FROM v_memory WHERE {mine}"):
     same("peak " + row["device"], bytes_of(line[heads.index("peak memory")]), row["peak_bytes"])
 for row in ask("SELECT placement, step_median_us, transfer_bytes, placement_id FROM v_result WHERE role <> 'candidate'"):
     if row["step_median_us"] and row["placement_id"] != run["placement_id"]:
-        line = next(r for r in cells("<h2>The answer and its rivals</h2>") if r[0] == row["placement"])
+        line = next(r for r in cells("<h2>The answer and its rivals") if r[0] == row["placement"])
         same("rival " + row["placement"], time_of(line[1]), row["step_median_us"])
 
 # --- Transfers, operations, plots ---
 pairs = ask(f"SELECT source, target, COUNT(*) AS n, SUM(bytes) AS bytes, SUM(duration_us) AS us FROM v_transfer WHERE {this}"
             " GROUP BY source, target")
 if "<h3>Moved in the step" in page:
-    moved = {r[0]: r for r in cells("<h3>Moved in the step</h3>")}
+    moved = {r[0]: r for r in cells("<h3>Moved in the step")}
     for pair in pairs:
         line = moved[f"{pair['source']} → {pair['target']}"]
         same("tensors", float(line[1]), pair["n"], 0)
@@ -151,9 +156,10 @@ for a, b in zip(said, sorted(idle)):
         break
 for g in gaps["gaps"]:
     same("the parts of a gap", g["dependency_us"] + g["transfer_us"] + g["other_us"], g["gap_us"], 1e-6)
-shown_gaps = re.search(r"\nLongest gaps\n(.*?)\n\n", shown, re.S)
+shown_gaps = re.search(r"\nLongest gaps(?: \(simulated\))?\n(.*?)\n\n", shown, re.S)
 if shown_gaps:
-    for text, gap in zip(re.split(r"\n  (?! )", shown_gaps.group(1)), sorted((g[2] for g in idle), reverse=True)):
+    sentences = [t for t in re.split(r"\n  (?! )", shown_gaps.group(1)) if not t.endswith(" ran nothing")]
+    for text, gap in zip(sentences, sorted((g[2] for g in idle), reverse=True)):
         same("a longest gap", sum(time_of(t) for t in re.findall(r"[\d.]+ (?:us|ms|s)\b", text)), gap, 0.01)
 elif idle:
     faults.append("gaps, but none in the terminal")
@@ -183,12 +189,12 @@ for item in critical["path"]:
                                               and at <= x["start_us"] + x["duration_us"] + 2e-3 for x in came):
         faults.append(f"{item['node']} of the path was not sent then")
 same("the end of the path", at, end, 1e-6)
-phase = next(s["phase"] for s in traced if s["step"] == step)
-ends_of = [ask(f"SELECT MAX(start_us + duration_us) AS us FROM v_op WHERE {mine} AND step = {s['step']}")[0]["us"]
-           for s in traced if s["phase"] == phase]
-same("all of the paths", sum(o["time_us"] for o in critical["operations"]), sum(ends_of) / len(ends_of), 1e-6)
+ends = [ask(f"SELECT MAX(start_us + duration_us) AS us FROM v_op WHERE {mine} AND step = {s['step']}")[0]["us"] for s in
+        sorted((s for s in traced if s["phase"] == phase), key=lambda s: (abs(s["step_us"] - middle) if middle else 0, s["step"]))]
+near = ends[: len(ends) // 2 + 1]  # more than half of them, those nearest to the median
+same("all of the paths", sum(o["time_us"] for o in critical["operations"]), sum(near) / len(near), 1e-6)
 same("their percents", sum(o["percent"] for o in critical["operations"]), 100, 1e-6)
-for row, line in zip(critical["operations"], cells("<h3>Critical path by type</h3>")):
+for row, line in zip(critical["operations"], cells("<h3>Critical path by type")):
     same("type " + row["op"], time_of(line[1]), row["time_us"])
 
 # --- What would help most: above the best rates of the run ---
