@@ -252,7 +252,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   if (results.row_count > 0) {
     tfc_text_printf(out, "  %-20s %9s %20s %5s %8s %9s\n",
                     *tfc_report_simulated(store, &args) ? "simulated placement" : "placement", "step", "quartiles",
-                    "steps", "speed-up", "simulated");
+                    "steps", "to found", "simulated");
     for (uint32_t r = 0; r < results.row_count; r++) {
       if (tfc_report_is_folded(&results, r)) continue;
       double median = tfc_table_number(&results, r, "step_median_us");
