@@ -95,9 +95,16 @@ static void show_range(char out[64], double low, double high) {
   snprintf(out, 64, "%.*s .. %s", same ? (int)(unit_a - a) : (int)strlen(a), a, b);
 }
 
+// Three digits, so that a row stays within 80 columns where a noisy machine makes intervals wide.
+static const char *ratio_text(char buffer[32], double ratio) {
+  snprintf(buffer, 32, "%.*f", ratio < 9.995 ? 2 : ratio < 99.95 ? 1 : 0, ratio);
+  return buffer;
+}
+
 // Prints at most 80 columns; what does not fit is printed on the lines below.
 static void print_row(const struct tfc_job_row *r, double answer_us, bool loads) {
-  char a[32], quartiles[64] = "", against[48] = "", load[64] = "", speedup[64] = "", steps[16] = "", line[400];
+  char a[32], b[32], c[32], quartiles[64] = "", against[48] = "", load[64] = "", speedup[112] = "", steps[16] = "",
+                            line[400];
   bool answer = strcmp(r->kind, "answer") == 0;
   if (r->median_us == r->median_us && !r->modelled) show_range(quartiles, r->q1_us, r->q3_us);
   double us = r->modelled ? r->simulated_us : r->median_us;
@@ -107,7 +114,8 @@ static void print_row(const struct tfc_job_row *r, double answer_us, bool loads)
   if (loads && r->load_us == r->load_us)
     snprintf(load, sizeof load, "%s (%s)", tfc_show_us(a, r->load_us), r->load_steps ? "measured" : "modelled");
   if (r->low == r->low && strcmp(r->kind, "single") != 0)
-    snprintf(speedup, sizeof speedup, "%.2f (%.2f-%.2f)", r->speedup, r->low, r->high);
+    snprintf(speedup, sizeof speedup, "%s (%s-%s)", ratio_text(a, r->speedup), ratio_text(b, r->low),
+             ratio_text(c, r->high));
   int n = snprintf(line, sizeof line, "  %-13s %10s  ", r->name, us == us ? tfc_show_us(a, us) : "-");
   if (loads)
     n += snprintf(line + n, sizeof line - (size_t)n, "%5s %19s %8s  %s", r->modelled ? "sim." : steps, load, against,

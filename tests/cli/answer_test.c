@@ -247,6 +247,41 @@ static void test_throughput(void **state) {
          "\n");
 }
 
+// Speed-ups have three digits: with an interval as wide as on a busy machine a row still has 80 columns.
+static void test_wide_interval(void **state) {
+  (void)state;
+  struct tfc_job_row rows[] = {{.name = copy("whole"),
+                                .kind = "whole",
+                                .median_us = 10530,
+                                .q1_us = 10000,
+                                .q3_us = 11000,
+                                .steps = 6,
+                                .simulated_us = NAN,
+                                .load_us = NAN,
+                                .speedup = 2.01,
+                                .low = 0.11,
+                                .high = 10.11},
+                               {.name = copy("found"),
+                                .kind = "answer",
+                                .median_us = 900,
+                                .q1_us = 890,
+                                .q3_us = 910,
+                                .steps = 30,
+                                .simulated_us = NAN,
+                                .load_us = 200,
+                                .load_steps = 24,
+                                .speedup = 12.345,
+                                .low = 9.996,
+                                .high = 123.4}};
+  const struct place_options o = {.db = "t.db", .objective = 1};
+  const struct tfc_job_outcome out = {.rows = rows, .row_count = 2, .bound_us = NAN, .tau = NAN, .trace_overhead = NAN};
+  prints(&o, &out,
+         "  placement           step  steps         load a step to found  speed-up (95 %)\n"
+         "  whole           10.53 ms      6                               2.01 (0.11-10.1)\n"
+         "  found           900.0 us     30 200.0 us (measured)           12.3 (10.0-123)\n"
+         "\n");
+}
+
 static void test_limits(void **state) {
   (void)state;
   char *texts[] = {copy("cpu:*=3kB"), copy("a=b=1MiB"), copy("=7")};
@@ -265,6 +300,6 @@ static void test_limits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_throughput),
-                                     cmocka_unit_test(test_limits)};
+                                     cmocka_unit_test(test_limits), cmocka_unit_test(test_wide_interval)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
