@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/failure.h"
 #include "cli/program.h"
 #include "runtime/base/clock.h"
 
@@ -59,13 +60,14 @@ static bool read_stat(const char *pid, char out_name[16], char *out_state, int *
 }
 
 // Whether mpirun has a process that runs; true if that cannot be found out. Sets *began if a process of mpirun, also
-// one that has ended, has the name of this program.
-static bool has_processes(pid_t mpirun, bool *began) {
+// one that has ended, has the name of the program that mpirun starts.
+static bool has_processes(pid_t mpirun, const char *program, bool *began) {
   bool any = false;
-  char own[16] = "";
+  char own[16]; // the system keeps so much of a name
   DIR *all = opendir("/proc");
   if (!all) return true;
-  prctl(PR_GET_NAME, own);
+  const char *slash = strrchr(program, '/');
+  snprintf(own, sizeof own, "%.15s", slash ? slash + 1 : program);
   for (const struct dirent *e; (e = readdir(all));) {
     char name[16], state;
     int parent;
@@ -83,7 +85,7 @@ static bool has_processes(pid_t mpirun, bool *began) {
 static const int64_t save_ns = INT64_C(30000000000); // the tasks take 20 s at most
 
 // Waits for mpirun; false: there is nothing to wait for.
-static bool wait_for(pid_t mpirun, int *out_status) {
+static bool wait_for(pid_t mpirun, const char *program, int *out_status) {
   bool began = false;      // it has been seen with a task
   int64_t cancelled = 0;   // when the job was told to stop; 0: it was not
   bool terminated = false; // it did not stop
@@ -98,7 +100,7 @@ static bool wait_for(pid_t mpirun, int *out_status) {
     if (cancelled && !terminated && tfc_now_ns() - cancelled > save_ns) terminated = true, kill(mpirun, SIGTERM);
     const bool due = tfc_now_ns() >= next;
     if (began && !due) continue;
-    const bool has = has_processes(mpirun, &began); // until a task is seen at every turn: it may end soon
+    const bool has = has_processes(mpirun, program, &began); // until a task is seen at every turn: it may end soon
     if (!due) continue;
     next = tfc_now_ns() + look_ns;
     alone = has || !began ? 0 : alone + 1;
@@ -127,7 +129,7 @@ static int start(const char *program, const struct command *c) {
     _exit(1);
   }
   int status = 0;
-  if (!wait_for(pid, &status)) return cannot_start("mpirun is lost");
+  if (!wait_for(pid, c->program, &status)) return cannot_start("mpirun is lost");
   if (atomic_load(tfc_program_cancel())) return 130;
   if (!WIFEXITED(status) || WEXITSTATUS(status) > 128 + 2) return 4;
   return WEXITSTATUS(status);
@@ -143,7 +145,10 @@ int cli_restart(const struct cli_restart *r) {
   size_t words = 0;
   while (c.words[words]) words++;
   for (int64_t i = 0; i <= r->restarts; i++) {
+    cli_failure_forget(r->folder);
     code = start(r->program, &c);
+    const int own = code == 4 ? cli_failure_read(r->folder) : 0; // 4 may be that of another task
+    if (own) code = own;
     // A task or a device that stopped working may work the next time; an error in the graph would only come again.
     if (code != 4 || atomic_load(tfc_program_cancel()) || i == r->restarts) break;
     tfc_say("the job has failed; restart %lld of %lld", (long long)(i + 1), (long long)r->restarts);

@@ -12,7 +12,8 @@ struct cli_restart {
   const char *program;
   int64_t restarts;
   uint32_t tasks;
-  char **argv; // of this program; the job's processes get the same without --restarts
+  char **argv;        // of this program; the job's processes get the same without --restarts
+  const char *folder; // of --supervise, where tasks say what would only fail again (cli/failure.h); NULL: there is none
   // Returns one more word for the command line of the next start; NULL: none is needed. Called after each failure; it
   // stays the caller's, until the next call. `again` NULL: none is needed.
   const char *(*again)(void *user);

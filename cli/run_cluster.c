@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/failure.h"
 #include "cli/guard.h"
 #include "cli/program.h"
 #include "cli/restart.h"
@@ -81,9 +82,9 @@ static bool trains(struct job *job, uint32_t rank) {
 
 static void say_failure(void *arg, int code, const char *why) {
   struct job *job = arg;
-  (void)code;
   atomic_store(&job->told, true);
   fprintf(stderr, "tfc-run: %s: %s\n", job->name, why);
+  cli_failure_leave(job->options->supervise, code, job->name, why);
 }
 
 // Somebody has sent another task a signal.
@@ -143,6 +144,7 @@ static tfc_status join(struct job *job) {
   }
   job->runs = options.has_script;
 out:
+  if (s && t) cli_failure_leave(o->supervise, tfc_exit_code(s), job->name, tfc_status_message(s));
   cli_task_close(t, "tfc-run", job->name, s);
   return s;
 }
@@ -188,6 +190,7 @@ static int fail(struct job *job, tfc_status s) {
   char *why = tfc_format("%s", tfc_status_message(s));
   const int code = tfc_program_fail(s);
   fflush(NULL); // what this task has printed: the process is killed
+  cli_failure_leave(job->options->supervise, code, job->name, why ? why : "out of memory");
   if (job->member) tfc_member_fail(job->member, code, why ? why : "out of memory");
   free(why);
   return code;
@@ -198,10 +201,12 @@ int run_cluster(const struct run_options *o, char **argv) {
   int code = 0;
   if (o->restarts >= 0) {
     tfc_status s = cli_task_spec(o->cluster, &job.spec);
-    code =
-        s ? tfc_program_fail(s)
-          : cli_restart(&(struct cli_restart){
-                .program = "tfc-run", .restarts = o->restarts, .tasks = (uint32_t)job.spec.tasks.count, .argv = argv});
+    code = s ? tfc_program_fail(s)
+             : cli_restart(&(struct cli_restart){.program = "tfc-run",
+                                                 .restarts = o->restarts,
+                                                 .tasks = (uint32_t)job.spec.tasks.count,
+                                                 .argv = argv,
+                                                 .folder = o->supervise});
     tfc_cluster_spec_deinit(&job.spec);
     return code;
   }
@@ -222,7 +227,10 @@ int run_cluster(const struct run_options *o, char **argv) {
   // the session is freed first, because its queue runners need the tasks that serve
   tfc_cluster_session_free(job.setup.cluster);
   job.setup.cluster = NULL;
-  if (!failed && (s = tfc_member_leave(job.member))) code = fail(&job, s);
+  if (!failed && (s = tfc_member_leave(job.member)))
+    code = fail(&job, s);
+  else if (!code && job.chief)
+    cli_failure_forget(o->supervise);
   struct tfc_device_set devices = job.setup.devices;
   job.setup.devices = (struct tfc_device_set){0};
   run_setup_close(&job.setup);

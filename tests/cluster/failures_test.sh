@@ -80,12 +80,39 @@ mkdir "$out/bin"
 printf '#!/bin/bash\n%s/tasks/tfc-run 5 &\nexec sleep 1000\n' "$out" >"$out/bin/mpirun" # its child ends and is never waited for
 chmod +x "$out/bin/mpirun"
 mkdir "$out/tasks" && cp "$(command -v sleep)" "$out/tasks/tfc-run"
-PATH=$out/bin:$PATH timeout 300 "$build/bin/tfc-run" --restarts 0 --graph "$out/s.{job}.{task}.meta" --cluster ps=1,worker=2 \
+# With OPENBLAS_CORETYPE tfc-run starts itself again, and the system then calls it by another name than its tasks.
+PATH=$out/bin:$PATH OPENBLAS_CORETYPE=Haswell timeout 300 "$build/bin/tfc-run" --restarts 0 --graph "$out/s.{job}.{task}.meta" --cluster ps=1,worker=2 \
   --target Adam >"$out/log" 2>&1
 code=$?
 [ $code -eq 4 ] || fail "mpirun without processes: exit code $code, not 4"
 grep -q 'all processes of mpirun have ended, and it has not' "$out/log" || fail 'mpirun without processes: it is not said'
 echo 'mpirun without processes: exit code 4'
+
+# A graph that cannot be read is named in the supervised folder before MPI ends all tasks. So a job is not started again
+# whose own exit code became that of a task which only lost its connection (4).
+cp "$out/s.worker.0.meta" "$out/bad.worker.0.meta"
+head -c 1000 "$out/s.worker.1.meta" >"$out/bad.worker.1.meta"
+restarts() { # COUNT GRAPH...: with what this mpirun is asked for
+  local count=$1
+  shift
+  timeout 300 "$build/bin/tfc-run" --restarts "$count" --graph "$@" --cluster ps=1,worker=2 --target Adam --steps 2 \
+    --supervise "$out/bad" >"$out/log" 2>&1
+}
+named='^3 /job:worker/task:1: .*bad\.worker\.1\.meta'
+restarts 3 "$out/bad.{job}.{task}.meta"
+code=$?
+[ $code -eq 3 ] || fail "a graph that cannot be read: exit code $code, not 3"
+grep -q "$named" "$out/bad/failure" || fail 'a graph that cannot be read: the folder does not name it'
+! grep -q 'restart 1 of 3' "$out/log" || fail 'a graph that cannot be read: started again'
+printf '#!/bin/bash\n[ ! -e "%s" ] || exit 9\ncp "%s" "%s"\nexit 4\n' "$out/bad/failure" "$out/failure" "$out/bad/failure" >"$out/bin/mpirun"
+cp "$out/bad/failure" "$out/failure"
+PATH=$out/bin:$PATH restarts 3 "$out/bad.{job}.{task}.meta"
+code=$?
+[ $code -eq 3 ] || fail "a graph that cannot be read, and 4 from mpirun: exit code $code, not 3"
+! grep -q 'restart 1 of 3' "$out/log" || fail 'a graph that cannot be read, and 4 from mpirun: started again'
+restarts 0 "$out/s.{job}.{task}.meta" || fail 'a graph that can be read: it fails'
+[ ! -e "$out/bad/failure" ] || fail 'a job that ended well: the folder says that it failed'
+echo 'a graph that cannot be read: exit code 3, in the folder, too'
 
 # A signal to --restarts lets the job save, ends it, and is the end.
 "$build/bin/tfc-run" --restarts 3 --graph "$out/s.{job}.{task}.meta" --cluster ps=1,worker=2 --target Adam --steps 10000000 \

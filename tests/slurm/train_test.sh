@@ -13,7 +13,8 @@ out=$(mktemp -d)
 trap 'slurm_end; rm -rf "$out"' EXIT
 fail() {
   echo "$*"
-  tail -n 30 "$out"/*.log "$out"/slurm/log/slurmctld
+  tail -n 200 "$out"/*.log
+  tail -n 30 "$out"/slurm/log/slurmctld
   exit 1
 }
 slurm_start "$out/slurm" || fail 'Slurm does not start'
@@ -42,6 +43,9 @@ has_saved() {
   [ "$(last_saved)" ]
 }
 
+# What an earlier start left of its failure does not count.
+mkdir "$out/train.run"
+echo '3 /job:ps/task:0: of an earlier start' >"$out/train.run/failure"
 job=$(submit train) || fail 'the job is not taken'
 wait_for 120 has_saved || fail 'nothing is saved'
 begin=$SECONDS
@@ -62,8 +66,9 @@ restored=$(sed -n 's/.*model.ckpt-\([0-9]*\): [0-9]* variables restored/\1/p' "$
 grep -q 'model_checkpoint_path: "model.ckpt-'$steps'"' "$out/train.run/checkpoint" || fail 'the last step is not saved'
 echo "killed, back in the queue, resumed from step $restored, ended after $((SECONDS - begin)) s"
 
-# What would only fail again is not repeated, though Slurm ends the other tasks by a signal.
+# What would only fail again is not repeated, though MPI may end all tasks by a signal before any has left its exit code.
 job=$(submit wrong) || fail 'the job is not taken'
 wait_for 120 is "$job" FAILED || fail 'a graph that cannot be read: it does not fail'
 grep -q 'wrong.worker.1.meta' "$out/wrong.log" || fail 'a graph that cannot be read: it is not said which'
+grep -q '^3 /job:worker/task:1: .*wrong.worker.1.meta' "$out/wrong.run/failure" || fail 'a graph that cannot be read: the folder does not say it'
 ! grep -q 'goes back' "$out/wrong.log" || fail 'a graph that cannot be read: started again'
