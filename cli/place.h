@@ -46,11 +46,12 @@ struct tfc_elsewhere_settings;
 struct tfc_elsewhere_settings *place_elsewhere(const struct place_options *options);
 
 // Places a TensorFlow graph on a described machine, as tfc_place_modelled does with a cost graph. If the status is OK,
-// the outcome's exit code is set. `record`: the outcome also gets a record, from which a report can be made.
+// the outcome's exit code is set. `record`: whether and where the answer is recorded.
 struct tfc_search_options;
 struct tfc_place_outcome;
+struct tfc_record_target;
 TFC_MUST_USE tfc_status place_machine(const struct place_options *options, const struct tfc_search_options *search,
-                                      bool record, struct tfc_place_outcome *out);
+                                      const struct tfc_record_target *record, struct tfc_place_outcome *out);
 
 // Makes the problem of a TensorFlow graph on a described machine, and passes it to a function. `sha256`: of the graph's
 // file, "" where it cannot be read.
@@ -80,18 +81,24 @@ TFC_MUST_USE tfc_status place_tasks_steps(struct place_tasks *tasks, struct tfc_
                                           struct tfc_task_steps **out);
 const char *place_tasks_text(const struct place_tasks *tasks); // "2 tasks"
 
-// For searches that measure nothing: save their state in the database, so that an interrupted search can be resumed
-// (place_kept.c). If --db or --resume is given, the search is a run in the database from its beginning; otherwise only
-// if it is interrupted. place_kept_begin sets `kept` and `state` in the options of the search. `policy`: the learned
-// policy of the run; NULL: there is none. INVALID_ARGUMENT: the run that --resume names cannot go on with these flags.
+// For runs that measure nothing (place_kept.c): save the state of a search in the database, so that an interrupted one
+// can be resumed. If --db or --resume is given, it is a run in the database from its beginning, and its answer is
+// recorded there; otherwise only an interrupted search gets into the database, without a record. place_kept_begin sets
+// `kept` and `state` in the options of the search. `policy`: the learned policy of the run; NULL: there is none.
+// INVALID_ARGUMENT: the run that --resume names cannot go on with these flags.
 struct place_kept;
 struct tfc_policy;
 struct tfc_search_options;
 TFC_MUST_USE tfc_status place_kept_begin(const struct place_options *options, const struct tfc_policy *policy,
                                          struct tfc_search_options *search, struct place_kept **out);
-// Call it after the search: marks the run as ended, or as interrupted. `document`: the answer; NULL: there is none.
+// Where the answer of the run is recorded; without a run in the database: nowhere yet.
+struct tfc_record_target place_kept_target(const struct place_kept *kept);
+// Call it after the search: marks the run as ended, or as interrupted, and stores the warnings. `document`: the answer;
+// NULL: there is none, and `why` says why not. `recorded`: the answer is in the run already. *out_run: the run, 0:
+// there is none in the database.
 struct tfc_placement;
-TFC_MUST_USE tfc_status place_kept_end(struct place_kept *kept, const struct tfc_placement *document, int exit_code);
+TFC_MUST_USE tfc_status place_kept_end(struct place_kept *kept, const struct tfc_placement *document, const char *why,
+                                       bool recorded, int exit_code, int64_t *out_run);
 void place_kept_free(struct place_kept *kept); // NULL is fine
 
 // For --replicas: simulates replicas of the step, prints everything, and returns the exit code.

@@ -1,5 +1,5 @@
-// Saves the state of a search that measures nothing in the database, so that --resume can continue it. The flags that
-// decide what the search finds are saved, too: a resumed run must have the same.
+// Runs that measure nothing, in the database: their records, and the state of a search, so that --resume can continue
+// it. The flags that decide what the search finds are saved, too: a resumed run must have the same.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,7 +141,8 @@ static tfc_status add_run(struct place_kept *k) {
           .seed = (uint64_t)k->o->execution.seed},
       &k->run);
   free(command);
-  if (!s) s = tfc_store_set_state(k->store, k->run, "search flags", (tfc_str){k->flags.data, k->flags.size});
+  if (!s && !k->o->evaluate)
+    s = tfc_store_set_state(k->store, k->run, "search flags", (tfc_str){k->flags.data, k->flags.size});
   return s;
 }
 
@@ -197,7 +198,7 @@ tfc_status place_kept_begin(const struct place_options *o, const struct tfc_poli
     TFC_TRY(s, open_store(k));
     TFC_TRY(s, add_run(k));
   }
-  search->kept = keep, search->kept_user = k;
+  if (!o->evaluate) search->kept = keep, search->kept_user = k;
   search->state = (tfc_str){k->before.data, k->before.size};
   *out = k, k = NULL;
 out:
@@ -205,15 +206,19 @@ out:
   return s;
 }
 
-static tfc_status finish_run(struct place_kept *k, const struct tfc_placement *document, int exit_code) {
+struct tfc_record_target place_kept_target(const struct place_kept *k) {
+  return (struct tfc_record_target){.wanted = k->store != NULL, .store = k->store, .run = k->run};
+}
+
+// Ends a run whose answer was not recorded.
+static tfc_status end_run(struct place_kept *k, const struct tfc_placement *document, const char *why, int exit_code) {
   tfc_status s = NULL;
   struct tfc_text text = {0};
   char *algorithm = document && document->algorithm.data ? tfc_str_dup(document->algorithm) : NULL;
   if (document) TFC_TRY(s, tfc_placement_format(document, &text));
-  const bool interrupted = exit_code == 130;
-  struct tfc_store_answer answer = {.state = interrupted ? "interrupted"
-                                             : document  ? "done"
-                                                         : "failed",
+  struct tfc_store_answer answer = {.state = exit_code == 130 ? "interrupted"
+                                             : document       ? "done"
+                                                              : "failed",
                                     .exit_code = exit_code,
                                     .algorithm = algorithm,
                                     .placement_id = -1,
@@ -224,36 +229,41 @@ static tfc_status finish_run(struct place_kept *k, const struct tfc_placement *d
                                     .trace_overhead = (double)NAN,
                                     .tau = (double)NAN,
                                     .document = text.data,
-                                    .message = "nothing was run"};
-  TFC_TRY(s, tfc_store_begin(k->store));
-  if (!interrupted) tfc_text_deinit(&k->state); // a run that has ended needs no state
-  TFC_TRY(s, write_state(k));
-  TFC_TRY(s, tfc_warnings_store(tfc_program_warnings(), k->store, k->run));
+                                    .message = why ? why : "nothing was run"};
   TFC_TRY(s, tfc_store_finish_run(k->store, k->run, &answer));
-  TFC_TRY(s, tfc_store_commit(k->store));
 out:
   free(algorithm);
   tfc_text_deinit(&text);
   return s;
 }
 
-tfc_status place_kept_end(struct place_kept *k, const struct tfc_placement *document, int exit_code) {
+tfc_status place_kept_end(struct place_kept *k, const struct tfc_placement *document, const char *why, bool recorded,
+                          int exit_code, int64_t *out_run) {
   tfc_status s = NULL;
+  const bool interrupted = exit_code == 130;
   if (k->failed) {
     s = k->failed, k->failed = NULL;
     return s;
   }
   if (!k->store) {
-    if (exit_code != 130 || !k->state.size) return NULL;
+    if (!interrupted || !k->state.size) return NULL;
     TFC_TRY(s, open_store(k));
     TFC_TRY(s, add_run(k));
   }
-  if (exit_code == 130 && !k->state.size) tfc_text_add(&k->state, (tfc_str){k->before.data, k->before.size});
-  TFC_TRY(s, finish_run(k, document, exit_code));
-  if (exit_code == 130)
+  if (interrupted && !k->state.size) tfc_text_add(&k->state, (tfc_str){k->before.data, k->before.size});
+  if (!interrupted) tfc_text_deinit(&k->state); // a run that has ended needs no state
+  TFC_TRY(s, tfc_store_begin(k->store));
+  if (!k->o->evaluate) TFC_TRY(s, write_state(k));
+  TFC_TRY(s, tfc_warnings_store(tfc_program_warnings(), k->store, k->run));
+  if (!recorded) TFC_TRY(s, end_run(k, document, why, exit_code));
+  TFC_TRY(s, tfc_store_commit(k->store));
+  TFC_TRY(s, tfc_store_index(k->store));
+  if (interrupted)
     tfc_say("Run %lld is kept in %s; go on with: tfc-place ... --resume %lld", (long long)k->run, k->o->db,
             (long long)k->run);
+  *out_run = k->run;
 out:
+  if (s && k->store) tfc_store_rollback(k->store);
   return s;
 }
 

@@ -44,8 +44,8 @@ struct described {
   struct tfc_cost_graph *cost_graph;
   struct tfc_problem *problem;
   struct tfc_simulator *simulator;
-  char digest[65]; // sha256 of the graph's file, "": it could not be read
-  bool record;     // whether a record is made, for a report
+  char digest[65];                        // sha256 of the graph's file, "": it could not be read
+  const struct tfc_record_target *record; // where the answer is recorded
 };
 
 static double us(int64_t ps) {
@@ -358,30 +358,31 @@ out:
   return s;
 }
 
-// Makes the record of an answer, with what the problem lacks: types of operations, FLOP and bytes.
+// Makes the record of an answer, with the graph's nodes and what each of them computes.
 static tfc_status record(const struct described *d, struct tfc_record *r, struct tfc_place_outcome *out) {
-  const struct tfc_subject *u = d->subject;
-  tfc_status s = NULL;
-  tfc_str *ops = calloc(u->cost_count + 1u, sizeof *ops);
-  double *flops = calloc(u->cost_count + 1u, sizeof *flops), *bytes = calloc(u->cost_count + 1u, sizeof *bytes);
-  if (!ops || !flops || !bytes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
-  for (uint32_t i = 0; i < u->cost_count; i++) {
-    const struct tfc_node *node = &d->graph->nodes[u->node_of[i]];
-    struct tfc_op_cost cost;
-    const bool known = u->runs[i] && tfc_node_cost(d->graph, node, &d->shapes, &cost);
-    ops[i] = node->op, flops[i] = known ? cost.flops : (double)NAN, bytes[i] = known ? cost.bytes : (double)NAN;
+  const struct tfc_graph *g = d->graph;
+  struct tfc_op_cost *work = calloc(g->node_count + 1u, sizeof *work);
+  if (!work) return tfc_status_no_memory("a report");
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const uint32_t cost = d->subject->cost_of[i];
+    const bool runs = cost != TFC_NONE && d->subject->runs[cost];
+    if (!runs || !tfc_node_cost(g, &g->nodes[i], &d->shapes, &work[i]))
+      work[i] = (struct tfc_op_cost){.flops = (double)NAN, .bytes = (double)NAN};
   }
-  r->problem = d->problem, r->document = out->placement, r->graph = d->o->graph,
+  const struct tfc_subject_rows rows = {.subject = d->subject,
+                                        .problem = d->problem,
+                                        .output_bytes = d->output_bytes,
+                                        .output_count = g->output_total,
+                                        .work = work,
+                                        .node_count = g->node_count};
+  r->problem = d->problem, r->document = out->placement, r->graph = d->o->graph, r->exit_code = out->exit_code;
+  r->graph_rows = &rows;
   r->message =
       "nothing was run: times follow from each operation's FLOP and bytes at the rates of the machine file; real ones "
       "are longer";
-  r->ops = ops, r->flops = flops, r->bytes = bytes;
-  tfc_place_record(r, out);
-out:
-  free(ops);
-  free(flops);
-  free(bytes);
-  return s;
+  tfc_place_record(r, d->record, out);
+  free(work);
+  return NULL;
 }
 
 // --- Searching and evaluating ----------------------------------------------------------------------------------------
@@ -426,7 +427,7 @@ static tfc_status evaluate(const struct described *d, struct tfc_place_outcome *
   out->placement->algorithm = TFC_STR("given");
   out->exit_code = out->placement->feasible ? 0 : 5;
   out->over_limits = tfc_place_over_limits(d->problem, out->placement);
-  if (d->record) TFC_TRY(s, record(d, &(struct tfc_record){.answer = &solution}, out));
+  if (d->record->wanted) TFC_TRY(s, record(d, &(struct tfc_record){.answer = &solution}, out));
 out:
   tfc_solution_deinit(&solution);
   return s;
@@ -490,7 +491,7 @@ static tfc_status search(const struct described *d, const struct tfc_search_opti
   if (!rivals) return tfc_status_no_memory("a machine");
   TFC_TRY(s, read_rivals(d, rivals, &rival_count));
   struct tfc_search_options searched = *options;
-  if (d->record) searched.seconds = tfc_record_leaves(searched.seconds, d->problem->node_count);
+  if (d->record->wanted) searched.seconds = tfc_record_leaves(searched.seconds, d->problem->node_count);
   TFC_TRY(s, tfc_search_beside(d->problem, &searched, rivals, rival_count, &out->search));
   const struct tfc_search_outcome *r = &out->search;
   if (!r->best.device) {
@@ -504,9 +505,14 @@ static tfc_status search(const struct described *d, const struct tfc_search_opti
   summarise(r, best, out);
   out->over_limits = tfc_place_over_limits(d->problem, p);
   out->exit_code = r->cancelled ? 130 : r->excess ? 5 : r->value >= best ? 7 : 0;
-  if (d->record) {
-    struct tfc_record recorded = {.answer = &r->best, .search = r};
-    for (uint32_t i = 0; i < rival_count; i++)
+  if (d->record->wanted) {
+    const uint32_t given = rival_count - d->o->baselines.count; // the first rival from a file
+    struct tfc_record recorded = {.answer = &r->best,
+                                  .search = r,
+                                  .options = options,
+                                  .given = rivals + given,
+                                  .given_count = d->o->baselines.count};
+    for (uint32_t i = 0; i < given; i++)
       if (strcmp(rivals[i].name, "expert") == 0) recorded.expert = &rivals[i].solution;
     TFC_TRY(s, record(d, &recorded, out));
   }
@@ -655,8 +661,8 @@ static void described_deinit(struct described *d) {
   tfc_graph_release(d->graph);
 }
 
-tfc_status place_machine(const struct place_options *o, const struct tfc_search_options *options, bool recorded,
-                         struct tfc_place_outcome *out) {
+tfc_status place_machine(const struct place_options *o, const struct tfc_search_options *options,
+                         const struct tfc_record_target *recorded, struct tfc_place_outcome *out) {
   struct described d = {.o = o, .record = recorded};
   tfc_status s = NULL;
   TFC_TRY(s, read_machine(&d));

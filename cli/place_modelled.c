@@ -121,7 +121,7 @@ static void print_table(const struct tfc_place_outcome *outcome) {
   const struct tfc_placement *p = outcome->placement;
   char a[32];
   bool step = p->objective == TFC_OBJECTIVE_STEP, given = tfc_str_is(p->algorithm, "given");
-  printf("%s%s under %s%.*s: %s%s%s (%s)\n", p->feasible ? "" : "Does not fit in memory. ",
+  printf("%s%s under %s%.*s: %s%s%s (%s)\n", p->feasible ? "" : "Does not fit in memory.\n",
          step ? "A step" : "The largest load", given ? "the placement that was " : "the placement found by ",
          TFC_STR_ARG(p->algorithm), tfc_paint(stdout, "1"), tfc_show_us(a, p->value_us), tfc_paint(stdout, "0"),
          tfc_label_name(p->measured_with.data ? p->step_label : TFC_LABEL_MODELLED));
@@ -185,35 +185,38 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   struct tfc_place_outcome outcome = {0};
   struct tfc_text text = {0};
   const bool reports = (o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0);
-  options.record = reports && !measures;
-  char *path = NULL, *report = NULL;
+  char *path = NULL, *report = NULL, *why = NULL;
   if (options.search.seconds <= 0 && options.search.evaluations == 0) options.search.seconds = measures ? 600 : 60;
   struct tfc_policy *policy = NULL;
   struct place_kept *kept = NULL;
   tfc_status wrong = place_check_files(o);
   if (!wrong) wrong = place_read_policy(o, &policy);
-  if (!wrong && !o->evaluate && !measures) wrong = place_kept_begin(o, policy, &options.search, &kept);
+  if (!wrong && !measures && (!o->evaluate || o->db_given)) wrong = place_kept_begin(o, policy, &options.search, &kept);
   if (wrong) {
     tfc_policy_free(policy);
     return place_fail(o, wrong);
   }
+  if (kept) options.record = place_kept_target(kept);
+  options.record.wanted |= reports && !measures;
   options.search.guide = policy ? &policy->guide : NULL;
   if (!o->evaluate && !measures) tfc_progress_begin("search");
   tfc_program_close_stdout();
-  tfc_status s =
-      cost_graph ? tfc_place_modelled(&options, &outcome) : place_machine(o, &options.search, options.record, &outcome);
+  tfc_status s = cost_graph ? tfc_place_modelled(&options, &outcome)
+                            : place_machine(o, &options.search, &options.record, &outcome);
   tfc_program_open_stdout();
   int code = s && !cost_graph ? tfc_exit_code(s) : outcome.exit_code;
   if (!o->evaluate && !measures && !s)
     tfc_progress_end("%llu placements evaluated", (unsigned long long)outcome.search.evaluations);
   if (s) {
+    why = tfc_format("%s", tfc_status_message(s));
     if (outcome.placement)
       tfc_program_fail(s);
     else
       place_fail(o, s);
     s = NULL;
   }
-  if (kept && (s = place_kept_end(kept, outcome.placement, code))) {
+  if (outcome.over_limits) tfc_warn("does not fit in memory: %s", outcome.over_limits);
+  if (kept && (s = place_kept_end(kept, outcome.placement, why, outcome.run != 0, code, &outcome.run))) {
     if (o->db_given || o->resume) {
       code = tfc_program_fail(s);
     } else { // the user did not name a database
@@ -222,10 +225,10 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     }
     s = NULL;
   }
+  if (outcome.unrecorded && !reports) code = tfc_program_fail(outcome.unrecorded), outcome.unrecorded = NULL;
   if (!outcome.placement) goto out;
   s = place_save_policy(o, policy);
   if (s) code = tfc_program_fail(s), s = NULL;
-  if (outcome.over_limits) tfc_warn("does not fit in memory: %s", outcome.over_limits);
   if (o->out || !o->evaluate) {
     path = out_path(o);
     s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -262,7 +265,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     if (report) printf("Written: %s/index.html\n", report);
   }
 out:
-  free(path), free(report);
+  free(path), free(report), free(why);
   tfc_text_deinit(&text);
   tfc_place_outcome_deinit(&outcome);
   place_kept_free(kept);

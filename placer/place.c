@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "placer/record.h"
 #include "placer/search/local.h"
 #include "placer/search/rivals.h"
 #include "runtime/base/file.h"
@@ -263,11 +262,15 @@ char *tfc_place_over_limits(const struct tfc_problem *p, const struct tfc_placem
 static const char nothing_ran[] =
     "nothing was run: times are the cost graph's, on the machine that the machine file describes";
 
-void tfc_place_record(const struct tfc_record *record, struct tfc_place_outcome *out) {
-  int64_t run;
-  tfc_status s = tfc_store_open_memory(&out->record);
-  if (!s) s = tfc_record_write(record, out->record, &run);
-  if (!s) return;
+void tfc_place_record(const struct tfc_record *record, const struct tfc_record_target *target,
+                      struct tfc_place_outcome *out) {
+  int64_t run = target->run;
+  tfc_status s = target->store ? NULL : tfc_store_open_memory(&out->record);
+  if (!s) s = tfc_record_write(record, target->store ? target->store : out->record, &run);
+  if (!s) {
+    if (target->store) out->run = run;
+    return;
+  }
   tfc_store_close(out->record);
   out->record = NULL;
   out->unrecorded = tfc_status_annotate(s, "the report");
@@ -289,15 +292,19 @@ static tfc_status evaluate(const struct tfc_place_options *o, const struct tfc_p
   }
   TFC_TRY(s, tfc_bound_compute(p, NULL, &bound));
   TFC_TRY(s, tfc_placement_from_solution(p, &solution, &bound, &out->placement));
+  out->placement->graph_file = tfc_arena_str(&out->placement->arena, tfc_str_from(o->graph));
   TFC_TRY(s, add_baselines(o, p, out->placement, &best));
   out->placement->algorithm = TFC_STR("given");
   out->exit_code = out->placement->feasible ? 0 : 5;
   out->over_limits = tfc_place_over_limits(p, out->placement);
-  if (o->record)
-    tfc_place_record(
-        &(struct tfc_record){
-            .problem = p, .answer = &solution, .document = out->placement, .graph = o->graph, .message = nothing_ran},
-        out);
+  if (o->record.wanted)
+    tfc_place_record(&(struct tfc_record){.problem = p,
+                                          .answer = &solution,
+                                          .document = out->placement,
+                                          .graph = o->graph,
+                                          .message = nothing_ran,
+                                          .exit_code = out->exit_code},
+                     &o->record, out);
 out:
   tfc_solution_deinit(&solution);
   return s;
@@ -363,7 +370,7 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
   struct tfc_search_options options = o->search;
   int64_t best_single;
   if (options.seconds <= 0 && !options.evaluations) options.seconds = SECONDS;
-  if (o->record) options.seconds = tfc_record_leaves(options.seconds, p->node_count);
+  if (o->record.wanted) options.seconds = tfc_record_leaves(options.seconds, p->node_count);
   TFC_TRY(s, read_rivals(o, p, rivals, &rival_count));
   TFC_TRY(s, tfc_search_beside(p, &options, rivals, rival_count, &out->search));
   if (!out->search.best.device) {
@@ -374,6 +381,7 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
              note);
   }
   TFC_TRY(s, tfc_placement_from_solution(p, &out->search.best, &out->search.bound, &out->placement));
+  out->placement->graph_file = tfc_arena_str(&out->placement->arena, tfc_str_from(o->graph));
   TFC_TRY(s, add_baselines(o, p, out->placement, &best_single));
   struct tfc_placement *f = out->placement;
   f->algorithm = tfc_arena_str(&f->arena, tfc_str_from(out->search.algorithm));
@@ -383,17 +391,19 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
   // Simulated times have no noise, so a time equal to the best single device's is not better.
   out->exit_code = out->search.excess ? 5 : out->search.value >= best_single ? 7 : 0;
   if (out->search.cancelled) out->exit_code = 130;
-  if (o->record) {
-    struct tfc_record record = {.problem = p,
-                                .answer = &out->search.best,
-                                .document = f,
-                                .search = &out->search,
-                                .graph = o->graph,
-                                .message = nothing_ran};
-    for (uint32_t i = 0; i < rival_count; i++)
-      if (strcmp(rivals[i].name, "expert") == 0) record.expert = &rivals[i].solution;
-    tfc_place_record(&record, out);
-  }
+  const uint32_t given = rival_count - o->baseline_count; // the first rival from a file
+  if (o->record.wanted)
+    tfc_place_record(&(struct tfc_record){.problem = p,
+                                          .answer = &out->search.best,
+                                          .given = rivals + given,
+                                          .given_count = o->baseline_count,
+                                          .document = f,
+                                          .search = &out->search,
+                                          .options = &o->search,
+                                          .graph = o->graph,
+                                          .message = nothing_ran,
+                                          .exit_code = out->exit_code},
+                     &o->record, out);
 out:
   for (uint32_t i = 0; i < rival_count; i++) tfc_solution_deinit(&rivals[i].solution);
   free(rivals);
@@ -500,7 +510,6 @@ tfc_status tfc_place_modelled(const struct tfc_place_options *o, struct tfc_plac
     TFC_TRY(s, evaluate(o, problem, given, &outcome));
   else
     TFC_TRY(s, search(o, problem, &outcome));
-  outcome.placement->graph_file = tfc_arena_str(&outcome.placement->arena, tfc_str_from(o->graph));
 out:
   if (s) {
     outcome.exit_code = tfc_status_exit_code(s);

@@ -10,6 +10,7 @@
 
 #include "placer/elsewhere/elsewhere.h"
 #include "placer/model/placement.h"
+#include "placer/record.h"
 #include "placer/search/search.h"
 
 struct tfc_store;
@@ -30,7 +31,7 @@ struct tfc_place_options {
   struct tfc_search_options search; // algorithms, budget, seed, threads, cancel, progress
   // Steps are measured by a command (placer/elsewhere); NULL: nothing is measured.
   const struct tfc_elsewhere_settings *elsewhere;
-  bool record; // the outcome gets a `record`
+  struct tfc_record_target record; // whether and where the answer is recorded (placer/record.h)
 };
 
 struct tfc_place_outcome {
@@ -38,9 +39,9 @@ struct tfc_place_outcome {
   struct tfc_placement *placement;  // the document to print and to write; NULL only if the status is an error
   struct tfc_search_outcome search; // entries of each algorithm, bound (searches only)
   char *summary;                    // a few lines for people, with the gap; NULL for none
-  int64_t run;                      // the run in the database, if steps were measured; otherwise 0
+  int64_t run;                      // the run in the database; 0: there is none, or it is in `record`
   char *over_limits;                // which devices exceed their limits, and by how much; NULL: none
-  struct tfc_store *record;         // a database in memory whose only run is the answer (placer/record.h), or NULL
+  struct tfc_store *record;         // a database in memory whose only run is the answer, or NULL
   tfc_status unrecorded;            // why there is no record although one was asked for; the placement is there
 };
 // The status tells what failed; outcome.exit_code is correct in both cases. Under --evaluate the exit code is 4 for an
@@ -63,9 +64,10 @@ TFC_MUST_USE tfc_status tfc_place_describe(const struct tfc_problem *problem, co
 // tfc_place_outcome.over_limits.
 char *tfc_place_over_limits(const struct tfc_problem *problem, const struct tfc_placement *placement);
 
-// Fills `record` of an outcome, or `unrecorded` if that fails: what was found is worth more than its report.
-struct tfc_record;
-void tfc_place_record(const struct tfc_record *record, struct tfc_place_outcome *out);
+// Writes the record of an outcome to its target, and fills `run` or `record`, or `unrecorded` if that fails: what was
+// found is worth more than its report.
+void tfc_place_record(const struct tfc_record *record, const struct tfc_record_target *target,
+                      struct tfc_place_outcome *out);
 
 // Moves the outcome of a measured run to its caller's structure; `from` is empty afterwards.
 void tfc_place_take(struct tfc_elsewhere_outcome *from, struct tfc_place_outcome *out);

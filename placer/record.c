@@ -3,7 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "placer/model/rows.h"
+#include "placer/search/rivals.h"
 #include "placer/simulate/simulate.h"
 #include "profiler/idle.h"
 #include "runtime/base/no_memory.h"
@@ -23,63 +26,17 @@ static int64_t ns(int64_t ps) {
   return ps / 1000;
 }
 
-static tfc_status add_devices(const struct writer *w) {
-  const struct tfc_machine *m = w->p->machine;
-  tfc_status s = NULL;
-  for (uint32_t d = 0; d < w->p->device_count && !s; d++) {
-    const struct tfc_machine_device *x = &m->devices[d];
-    char *name = tfc_str_dup(x->name), *kind = tfc_str_dup(x->kind),
-         *tensorflow = x->tensorflow.data ? tfc_str_dup(x->tensorflow) : NULL;
-    struct tfc_store_device row = {.device_id = d,
-                                   .name = name,
-                                   .kind = kind,
-                                   .tensorflow = tensorflow,
-                                   .label = tfc_label_name(TFC_LABEL_MODELLED),
-                                   .memory_space = d,
-                                   .memory_limit = x->memory,
-                                   .dispatch_us = x->dispatch_us};
-    s = name && kind ? tfc_store_add_devices(w->store, w->run, &row, 1) : tfc_status_no_memory("a report");
-    free(name), free(kind), free(tensorflow);
-  }
-  return s;
+static uint32_t node_id(const struct writer *w, uint32_t node) {
+  return w->r->graph_rows ? w->r->graph_rows->subject->node_of[node] : node;
 }
 
-static tfc_status add_graph(const struct writer *w) {
-  const struct tfc_cost_graph *g = w->p->graph;
-  tfc_status s = NULL;
-  struct tfc_store_edge *edges = calloc(g->consumer_count + 1u, sizeof *edges);
-  char *kind = NULL;
-  if (!edges) return tfc_status_no_memory("a report");
-  for (uint32_t n = 0; n < g->node_count; n++) {
-    uint64_t bytes = 0;
-    for (uint32_t t = g->first_tensor[n]; t < g->first_tensor[n + 1]; t++) bytes += g->bytes[t];
-    struct tfc_store_node row = {.node_id = n,
-                                 .name = g->names[n],
-                                 .op = w->r->ops ? w->r->ops[n] : TFC_STR(""),
-                                 .unit_id = w->p->unit[n],
-                                 .flops = w->r->flops ? w->r->flops[n] : (double)NAN,
-                                 .bytes_touched = w->r->bytes ? w->r->bytes[n] : (double)NAN,
-                                 .memory = g->memory[n],
-                                 .output_bytes = bytes};
-    TFC_TRY(s, tfc_store_add_nodes(w->store, w->run, &row, 1));
-  }
-  for (uint32_t t = 0; t < g->tensor_count; t++)
-    for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++)
-      edges[c] = (struct tfc_store_edge){g->producer[t], g->output[t], g->consumer[c], g->bytes[t]};
-  TFC_TRY(s, tfc_store_add_edges(w->store, w->run, edges, g->consumer_count));
-  for (uint32_t k = 0; k < g->kind_count; k++) {
-    free(kind);
-    if (!(kind = tfc_str_dup(g->kind_names[k]))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
-    for (uint32_t n = 0; n < g->node_count; n++) {
-      const double us = g->time_us[(size_t)n * g->kind_count + k];
-      if (!isnan(us))
-        TFC_TRY(s, tfc_store_add_costs(w->store, w->run, &(struct tfc_store_cost){n, kind, us, us, us, us, 0}, 1));
-    }
-  }
-out:
-  free(kind);
-  free(edges);
-  return s;
+static tfc_status add_problem(const struct writer *w) {
+  const struct tfc_subject_rows *rows = w->r->graph_rows;
+  TFC_RETURN_IF_ERROR(tfc_problem_write_devices(w->p, TFC_LABEL_MODELLED, w->store, w->run));
+  TFC_RETURN_IF_ERROR(tfc_problem_write_links(w->p, w->store, w->run));
+  TFC_RETURN_IF_ERROR(rows ? tfc_subject_write_rows(rows, w->store, w->run)
+                           : tfc_problem_write_graph(w->p, w->store, w->run));
+  return tfc_problem_write_costs(w->p, rows ? rows->subject->node_of : NULL, w->store, w->run);
 }
 
 // --- Placements ------------------------------------------------------------------------------------------------------
@@ -107,7 +64,9 @@ static tfc_status add_answer(struct writer *w) {
   tfc_status s =
       tfc_store_add_placement(w->store, w->run, &row, w->r->answer->device, w->p->unit_count, &w->answer_key);
   free(algorithm);
-  return s;
+  if (s || !w->r->search) return s;
+  const struct tfc_store_policy_search policy = tfc_search_account_row(&w->r->search->learned);
+  return policy.samples ? tfc_store_add_policy_search(w->store, w->answer_key, &policy) : NULL;
 }
 
 // Adds a row for another placement. If the objective is the step, `us` goes into the columns of step times; a load is
@@ -141,19 +100,34 @@ static tfc_status add_other(const struct writer *w, int64_t id, const char *role
   return tfc_store_add_placement(w->store, w->run, &row, devices, devices ? w->p->unit_count : 0, &key);
 }
 
-static tfc_status add_others(const struct writer *w) {
+// Returns the devices of the units under a baseline of the document; NULL: they are not known. `single` [unit_count] is
+// the array for a single device.
+static const tfc_device_id *devices_of(const struct writer *w, uint32_t baseline, tfc_device_id *single) {
+  const struct tfc_placement *f = w->r->document;
+  const tfc_str name = f->baselines[baseline].name;
+  const uint32_t own = f->baseline_count - w->r->given_count; // the baselines that are not from files
+  if (w->p->node_count > TFC_RECORD_MOST) return NULL;
+  if (baseline >= own) return w->r->given[baseline - own].solution.device;
+  if (tfc_str_is(name, "expert")) return w->r->expert ? w->r->expert->device : NULL;
+  if (!tfc_str_starts(name, "single:")) return NULL;
+  const uint32_t device = tfc_machine_find(w->p->machine, tfc_str_sub(name, strlen("single:"), SIZE_MAX));
+  if (device == TFC_NONE) return NULL;
+  for (uint32_t u = 0; u < w->p->unit_count; u++) single[u] = (tfc_device_id)device;
+  return single;
+}
+
+static tfc_status add_others(const struct writer *w, tfc_device_id *single) {
   const struct tfc_placement *f = w->r->document;
   int64_t id = 1;
   for (uint32_t i = 0; i < f->baseline_count; i++) {
     const struct tfc_placement_baseline *b = &f->baselines[i];
     char *name = tfc_str_dup(b->name), *note = tfc_str_dup(b->note);
-    const bool expert = w->r->expert && tfc_str_is(b->name, "expert");
     tfc_status s = !name || !note ? tfc_status_no_memory("a report")
                                   : add_other(w, id++, "baseline", name, NULL, b->median_us,
                                               b->median_us != b->median_us ? "illegal"
                                               : b->feasible                ? "ok"
                                                                            : "no fit",
-                                              note, expert ? w->r->expert->device : NULL);
+                                              note, devices_of(w, i, single));
     free(name), free(note);
     TFC_RETURN_IF_ERROR(s);
   }
@@ -176,7 +150,7 @@ static tfc_status add_others(const struct writer *w) {
                                   : !legal          ? "illegal"
                                   : e->excess       ? "no fit"
                                                     : "modelled",
-                                  note, NULL));
+                                  note, legal && w->p->node_count <= TFC_RECORD_MOST ? e->solution.device : NULL));
   }
   return NULL;
 }
@@ -186,6 +160,11 @@ static tfc_status add_others(const struct writer *w) {
 static int earlier(const void *a, const void *b) {
   const struct tfc_profile_transfer *x = a, *y = b;
   return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+// Whether a node of the problem is an operation; in TensorFlow graphs some are variables, which hold memory only.
+static bool is_operation(const struct writer *w, uint32_t node) {
+  return !w->r->graph_rows || w->r->graph_rows->subject->runs[node];
 }
 
 // Makes a profile of the simulated step, like that of a measured step.
@@ -199,10 +178,16 @@ static tfc_status fill_profile(const struct writer *w, struct tfc_step_profile *
     const uint32_t device = w->r->answer->device[w->p->unit[n]];
     const int64_t start = ns(t->start[n]), took = ns(t->end[n]) - start;
     struct tfc_profile_busy *busy = &out->busy.data[device];
-    out->ops.data[t->sequence[n]] = (struct tfc_profile_op){start, took, n, device, -1, -1};
+    out->ops.data[t->sequence[n]] =
+        (struct tfc_profile_op){start, took, is_operation(w, n) ? node_id(w, n) : TFC_NONE, device, -1, -1};
+    if (!is_operation(w, n)) continue;
     busy->operations++, busy->operations_ns += took, busy->busy_ns += took;
     if (start + took > out->duration_ns) out->duration_ns = start + took;
   }
+  size_t kept = 0;
+  for (uint32_t i = 0; i < t->node_count; i++)
+    if (out->ops.data[i].node != TFC_NONE) out->ops.data[kept++] = out->ops.data[i];
+  out->ops.count = kept;
   for (uint32_t i = 0; i < t->transfer_count; i++) {
     const int64_t start = ns(t->transfers[i].start);
     out->transfers.data[i] = (struct tfc_profile_transfer){
@@ -220,17 +205,17 @@ static tfc_status add_operations(const struct writer *w) {
   struct tfc_store_op_total *totals = calloc(t->node_count + 1u, sizeof *totals);
   if (!totals) return tfc_status_no_memory("a report");
   TFC_TRY(s, fill_profile(w, &step));
-  for (uint32_t i = 0; i < t->node_count; i++) {
+  for (uint32_t i = 0; i < step.ops.count; i++) {
     const struct tfc_profile_op *o = &step.ops.data[i];
     totals[i] = (struct tfc_store_op_total){o->node, o->device, 1, o->duration_ns, o->duration_ns, o->duration_ns};
     const struct tfc_store_op row = {0, i, o->node, o->device, o->start_ns, o->duration_ns, -1, 0};
     TFC_TRY(s, tfc_store_add_ops(w->store, w->answer_key, &row, 1));
   }
-  TFC_TRY(s, tfc_store_add_op_totals(w->store, w->answer_key, totals, t->node_count));
+  TFC_TRY(s, tfc_store_add_op_totals(w->store, w->answer_key, totals, step.ops.count));
   for (uint32_t i = 0; i < t->transfer_count; i++) {
     const struct tfc_transfer *x = &t->transfers[i];
     const struct tfc_store_transfer row = {.position = i,
-                                           .node_id = g->producer[x->tensor],
+                                           .node_id = node_id(w, g->producer[x->tensor]),
                                            .output = g->output[x->tensor],
                                            .source = x->from,
                                            .target = x->to,
@@ -264,6 +249,48 @@ static tfc_status add_step(const struct writer *w) {
   return traced ? add_operations(w) : NULL;
 }
 
+// Tells why the search ended, and what became of the best placement that it saw.
+static void tell_ending(const struct tfc_record *r, struct tfc_text *out) {
+  const struct tfc_search_outcome *found = r->search;
+  const struct tfc_search_options *o = r->options;
+  char a[32], b[32];
+  if (!found || !o) {
+    tfc_text_printf(out, "It simulated the placement that it was given, without a search.");
+    return;
+  }
+  const unsigned long long evaluated = found->evaluations;
+  if (found->optimal)
+    tfc_text_printf(out, "It ended after %s and %llu evaluations: the answer equals the lower bound.",
+                    tfc_show_us(a, 1e6 * found->seconds), evaluated);
+  else if (o->evaluations)
+    tfc_text_printf(out, "It ended after %s with %llu of its %llu evaluations.", tfc_show_us(a, 1e6 * found->seconds),
+                    evaluated, (unsigned long long)o->evaluations);
+  else if (o->seconds > 0)
+    tfc_text_printf(out, "It searched for %s of its %s and evaluated %llu placements.",
+                    tfc_show_us(a, 1e6 * found->seconds), tfc_show_us(b, 1e6 * o->seconds), evaluated);
+  else
+    tfc_text_printf(out, "It ended after %s and %llu evaluations.", tfc_show_us(a, 1e6 * found->seconds), evaluated);
+  tfc_text_printf(out,
+                  found->excess ? " Nothing that it tried fits in memory: the answer, by %s, exceeds the limits least."
+                                : " The best placement that it saw, by %s, is the answer.",
+                  found->algorithm);
+}
+
+static tfc_status add_account(const struct writer *w) {
+  struct tfc_text ending = {0}, learning = {0};
+  tfc_status s = NULL;
+  tell_ending(w->r, &ending);
+  if (w->r->search) tfc_search_account_tell(&w->r->search->learned, &learning);
+  if (ending.failed || learning.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  TFC_TRY(s, tfc_store_set_state(w->store, w->run, "ending", (tfc_str){ending.data, ending.size}));
+  if (learning.size)
+    TFC_TRY(s, tfc_store_set_state(w->store, w->run, "learning", (tfc_str){learning.data, learning.size}));
+out:
+  tfc_text_deinit(&ending);
+  tfc_text_deinit(&learning);
+  return s;
+}
+
 static tfc_status finish(const struct writer *w) {
   const struct tfc_placement *f = w->r->document;
   tfc_status s = NULL;
@@ -275,19 +302,21 @@ static tfc_status finish(const struct writer *w) {
     if (tfc_str_starts(f->baselines[i].name, "single:") && f->baselines[i].feasible)
       single = fmin(single, f->baselines[i].median_us);
   TFC_TRY(s, tfc_placement_format(f, &document));
-  TFC_TRY(s, tfc_store_finish_run(w->store, w->run,
-                                  &(struct tfc_store_answer){.state = "done",
-                                                             .algorithm = algorithm,
-                                                             .placement_id = 0,
-                                                             .speedup = single / f->value_us,
-                                                             .speedup_low = (double)NAN,
-                                                             .speedup_high = (double)NAN,
-                                                             .bound_us = f->bound_us,
-                                                             .bound_name = bound,
-                                                             .trace_overhead = (double)NAN,
-                                                             .tau = (double)NAN,
-                                                             .document = document.data,
-                                                             .message = w->r->message}));
+  TFC_TRY(s, tfc_store_finish_run(
+                 w->store, w->run,
+                 &(struct tfc_store_answer){.state = w->r->search && w->r->search->cancelled ? "interrupted" : "done",
+                                            .exit_code = w->r->exit_code,
+                                            .algorithm = algorithm,
+                                            .placement_id = 0,
+                                            .speedup = single / f->value_us,
+                                            .speedup_low = (double)NAN,
+                                            .speedup_high = (double)NAN,
+                                            .bound_us = f->bound_us,
+                                            .bound_name = bound,
+                                            .trace_overhead = (double)NAN,
+                                            .tau = (double)NAN,
+                                            .document = document.data,
+                                            .message = w->r->message}));
 out:
   tfc_text_deinit(&document);
   free(bound);
@@ -299,38 +328,47 @@ double tfc_record_leaves(double seconds, uint32_t node_count) {
   return seconds > 0 ? fmax(0.5 * seconds, seconds - 1.5 - 4e-5 * node_count) : seconds;
 }
 
-tfc_status tfc_record_write(const struct tfc_record *r, struct tfc_store *store, int64_t *out_run) {
+static tfc_status add_run(struct writer *w) {
+  const struct tfc_record *r = w->r;
+  if (w->run) return tfc_store_set_graph_nodes(w->store, w->run, (int64_t)r->document->graph_nodes);
+  return tfc_store_add_run(w->store,
+                           &(struct tfc_store_run){.program = "tfc-place",
+                                                   .command = r->command,
+                                                   .graph = r->graph,
+                                                   .graph_nodes = (int64_t)r->document->graph_nodes,
+                                                   .objective = tfc_objective_name(w->p->objective),
+                                                   .seed = r->document->seed,
+                                                   .label = tfc_label_name(TFC_LABEL_MODELLED)},
+                           &w->run);
+}
+
+tfc_status tfc_record_write(const struct tfc_record *r, struct tfc_store *store, int64_t *run) {
   const struct tfc_problem *p = r->problem;
-  struct writer w = {.r = r, .p = p, .store = store, .step = p->objective == TFC_OBJECTIVE_STEP};
+  struct writer w = {.r = r, .p = p, .store = store, .run = *run, .step = p->objective == TFC_OBJECTIVE_STEP};
   struct tfc_simulator *simulator = NULL;
+  tfc_device_id *single = calloc(p->unit_count + 1u, sizeof *single);
   tfc_status s = NULL;
-  if (!(w.verdict.memory = calloc(p->device_count + 1u, sizeof *w.verdict.memory)))
-    return tfc_status_no_memory("a report");
+  w.verdict.memory = calloc(p->device_count + 1u, sizeof *w.verdict.memory);
+  if (!single || !w.verdict.memory) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
   TFC_TRY(s, tfc_simulator_create(p, &simulator));
   tfc_simulate(simulator, r->answer->device, r->answer->rank, TFC_TIME_MAX, &w.verdict);
   TFC_TRY(s, tfc_simulate_timeline(simulator, r->answer->device, r->answer->rank, &w.timeline));
+  if (w.run) TFC_TRY(s, tfc_store_clear_run(store, w.run));
   TFC_TRY(s, tfc_store_begin(store));
-  TFC_TRY(s, tfc_store_add_run(store,
-                               &(struct tfc_store_run){.program = "tfc-place",
-                                                       .command = r->command,
-                                                       .graph = r->graph,
-                                                       .graph_nodes = (int64_t)r->document->graph_nodes,
-                                                       .objective = tfc_objective_name(p->objective),
-                                                       .seed = r->document->seed,
-                                                       .label = tfc_label_name(TFC_LABEL_MODELLED)},
-                               &w.run));
-  TFC_TRY(s, add_devices(&w));
-  TFC_TRY(s, add_graph(&w));
+  TFC_TRY(s, add_run(&w));
+  TFC_TRY(s, add_problem(&w));
   TFC_TRY(s, add_answer(&w));
-  TFC_TRY(s, add_others(&w));
+  TFC_TRY(s, add_others(&w, single));
   TFC_TRY(s, add_step(&w));
+  TFC_TRY(s, add_account(&w));
   TFC_TRY(s, finish(&w));
   TFC_TRY(s, tfc_store_commit(store));
-  *out_run = w.run;
+  *run = w.run;
 out:
   if (s) tfc_store_rollback(store);
   tfc_timeline_deinit(&w.timeline);
   tfc_simulator_free(simulator);
   free(w.verdict.memory);
+  free(single);
   return s;
 }

@@ -163,6 +163,11 @@ const char tfc_schema_upgrade_6[] = "ALTER TABLE work ADD COLUMN segment INTEGER
 #define HOW                                                                                                            \
   "CASE WHEN COALESCE(s.memory_space, d.memory_space) IS NULL THEN NULL WHEN s.memory_space = d.memory_space THEN"     \
   " 'handed over' WHEN s.label = 'virtual' AND d.label = 'virtual' THEN 'copy on one GPU' ELSE 'copy' END AS how"
+// What a learned policy did in the search that proposed a placement.
+#define POLICY                                                                                                         \
+  "q.samples AS policy_samples, q.entropy AS policy_entropy, q.invalid_share AS policy_invalid_share, q.move_turns AS" \
+  " policy_move_turns, q.move_wins AS policy_move_wins, q.move_gain AS policy_move_gain, q.move_s AS policy_move_s,"   \
+  " q.other_gain AS other_move_gain, q.other_s AS other_move_s"
 #define VIEW(name, text) "DROP VIEW IF EXISTS " name ";CREATE VIEW " name " AS " text ";"
 
 // clang-format off
@@ -182,7 +187,8 @@ const char tfc_schema_views[] =
          " r.trace_overhead, r.tau, r.tau_placements, (SELECT COUNT(*) FROM placement p WHERE p.run_id ="
          " r.run_id AND p.episode IS NOT NULL) AS episodes, r.message, (SELECT CAST(s.value AS TEXT) FROM state s"
          " WHERE s.run_id = r.run_id AND s.name = 'measured_with') AS measured_with, (SELECT CAST(s.value AS TEXT) FROM"
-         " state s WHERE s.run_id = r.run_id AND s.name = 'learning') AS learning FROM run r LEFT JOIN placement b ON"
+         " state s WHERE s.run_id = r.run_id AND s.name = 'learning') AS learning, (SELECT CAST(s.value AS TEXT) FROM state s WHERE"
+         " s.run_id = r.run_id AND s.name = 'ending') AS ending FROM run r LEFT JOIN placement b ON"
          " b.run_id = r.run_id AND b.placement_id = r.best_placement_id")
     VIEW("v_warning", "SELECT run_id, number, text FROM warning")
     VIEW("v_device",
@@ -291,7 +297,8 @@ const char tfc_schema_views[] =
          "SELECT run_id, placement_id, role, name AS placement, algorithm, episode, state, label,"
          " COALESCE(final_median_us, median_us) AS step_median_us, COALESCE(final_q1_us, q1_us) AS"
          " step_q1_us, COALESCE(final_q3_us, q3_us) AS step_q3_us, COALESCE(final_steps, steps) AS"
-         " step_count, simulated_us, transfers, transfer_bytes, message FROM placement")
+         " step_count, simulated_us, transfers, transfer_bytes, message, " POLICY " FROM placement LEFT JOIN"
+         " policy_search q USING (placement)")
     VIEW("v_proposer",
          "SELECT run_id, name AS algorithm, learned, measured, won, best_simulated_us, best_measured_us FROM proposer")
     VIEW("v_episode",
@@ -304,10 +311,7 @@ const char tfc_schema_views[] =
          " CAST(s.value AS TEXT) FROM state s WHERE s.run_id = placement.run_id AND s.name = 'measured_with') AS"
          " measured_with, MIN(CASE"
          " WHEN state = 'ok' THEN median_us END) OVER (PARTITION BY run_id ORDER BY episode) AS"
-         " best_so_far_us, q.samples AS policy_samples, q.entropy AS policy_entropy, q.invalid_share AS"
-         " policy_invalid_share, q.move_turns AS policy_move_turns, q.move_wins AS policy_move_wins,"
-         " q.move_gain AS policy_move_gain, q.move_s AS policy_move_s, q.other_gain AS other_move_gain, q.other_s AS"
-         " other_move_s FROM placement LEFT JOIN policy_search q USING (placement) WHERE"
+         " best_so_far_us, " POLICY " FROM placement LEFT JOIN policy_search q USING (placement) WHERE"
          " episode IS NOT NULL");
 // clang-format on
 

@@ -78,6 +78,11 @@ struct tfc_store_answer {
 TFC_MUST_USE tfc_status tfc_store_finish_run(struct tfc_store *store, int64_t run_id,
                                              const struct tfc_store_answer *answer);
 TFC_MUST_USE tfc_status tfc_store_set_label(struct tfc_store *store, int64_t run_id, const char *label);
+// For a run that began before its graph was read.
+TFC_MUST_USE tfc_status tfc_store_set_graph_nodes(struct tfc_store *store, int64_t run_id, int64_t count);
+// Deletes what a run stored about its graph, its devices and its placements, so that it can be stored again. The run
+// itself, its states and its warnings stay.
+TFC_MUST_USE tfc_status tfc_store_clear_run(struct tfc_store *store, int64_t run_id);
 // Stores a value that --resume needs, under a name; a second value replaces the first.
 TFC_MUST_USE tfc_status tfc_store_set_state(struct tfc_store *store, int64_t run_id, const char *name, tfc_str value);
 // Stores what the program warned of (see profiler/warnings.h); a warning that the run has already is not added again.

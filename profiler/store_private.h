@@ -16,6 +16,7 @@
             " speedup = ?7, speedup_low = ?8, speedup_high = ?9, bound_us = ?10, bound_name = ?11,"                    \
             " trace_overhead = ?12, tau = ?13, tau_placements = ?14, answer = ?15, message = ?16 WHERE run_id = ?1")   \
   X(LABEL, "UPDATE run SET label = ?2 WHERE run_id = ?1")                                                              \
+  X(GRAPH_NODES, "UPDATE run SET graph_nodes = ?2 WHERE run_id = ?1")                                                  \
   X(STATE, "INSERT OR REPLACE INTO state (run_id, name, value) VALUES (?1, ?2, ?3)")                                   \
   X(WARNING, "INSERT INTO warning (run_id, number, text) VALUES (?1, (SELECT COALESCE(MAX(number), 0) + 1 FROM "       \
              "warning WHERE run_id = ?1), ?2) ON CONFLICT DO NOTHING")                                                 \

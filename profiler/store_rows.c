@@ -43,6 +43,9 @@ tfc_status tfc_store_finish_run(struct tfc_store *store, int64_t run_id, const s
 tfc_status tfc_store_set_label(struct tfc_store *store, int64_t run_id, const char *label) {
   return tfc_store_put(store, TFC_STORE_LABEL, "iS", run_id, label);
 }
+tfc_status tfc_store_set_graph_nodes(struct tfc_store *store, int64_t run_id, int64_t count) {
+  return tfc_store_put(store, TFC_STORE_GRAPH_NODES, "ii", run_id, count);
+}
 tfc_status tfc_store_set_state(struct tfc_store *store, int64_t run_id, const char *name, tfc_str value) {
   return tfc_store_put(store, TFC_STORE_STATE, "iSb", run_id, name, value);
 }

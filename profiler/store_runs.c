@@ -87,18 +87,34 @@ tfc_status tfc_store_find_interrupted(struct tfc_store *store, int64_t run_id, c
   return found ? NULL : tfc_status_make(TFC_NOT_FOUND, "%s: no interrupted run to go on with", store->path);
 }
 
-tfc_status tfc_store_gc(struct tfc_store *store, int64_t keep, int64_t *out_deleted) {
-  if (keep < 0) return tfc_status_make(TFC_INVALID_ARGUMENT, "gc keeps a number of runs, not %lld", (long long)keep);
+// Deletes rows, with what belongs to them in other tables.
+static tfc_status delete_rows(struct tfc_store *store, const char *sql, int64_t *out_deleted) {
   TFC_RETURN_IF_ERROR(tfc_store_exec(store, "PRAGMA foreign_keys = ON", "cannot be written"));
   TFC_RETURN_IF_ERROR(tfc_store_begin(store));
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, sql, "cannot be written"));
+  *out_deleted = sqlite3_changes(store->db);
+  TFC_RETURN_IF_ERROR(tfc_store_commit(store));
+  return tfc_store_exec(store, "PRAGMA foreign_keys = OFF", "cannot be written");
+}
+
+tfc_status tfc_store_clear_run(struct tfc_store *store, int64_t run_id) {
+  static const char *const tables[] = {"placement", "proposer", "edge", "cost", "link", "node", "device"};
+  char sql[96];
+  int64_t deleted;
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE run_id = %lld", tables[i], (long long)run_id);
+    TFC_RETURN_IF_ERROR(delete_rows(store, sql, &deleted));
+  }
+  return NULL;
+}
+
+tfc_status tfc_store_gc(struct tfc_store *store, int64_t keep, int64_t *out_deleted) {
+  if (keep < 0) return tfc_status_make(TFC_INVALID_ARGUMENT, "gc keeps a number of runs, not %lld", (long long)keep);
   char sql[160];
   sqlite3_snprintf(sizeof sql, sql,
                    "DELETE FROM run WHERE run_id NOT IN (SELECT run_id FROM run ORDER BY run_id DESC LIMIT %lld)",
                    (long long)keep);
-  TFC_RETURN_IF_ERROR(tfc_store_exec(store, sql, "cannot be written"));
-  *out_deleted = sqlite3_changes(store->db);
-  TFC_RETURN_IF_ERROR(tfc_store_commit(store));
-  TFC_RETURN_IF_ERROR(tfc_store_exec(store, "PRAGMA foreign_keys = OFF", "cannot be written"));
+  TFC_RETURN_IF_ERROR(delete_rows(store, sql, out_deleted));
   return tfc_store_exec(store, "VACUUM", "cannot be written");
 }
 

@@ -10,7 +10,9 @@
 #include "runtime/base/units.h"
 
 struct interval {
-  double low, high; // 95 % confidence interval of the median; NaN for fewer than six values
+  // 95 % confidence interval of the median; NaN for fewer than six values; of a simulated time, which has no noise, the
+  // time itself
+  double low, high;
 };
 struct side { // one of the runs that are compared
   struct tfc_query_args args;
@@ -18,6 +20,7 @@ struct side { // one of the runs that are compared
   struct interval step;
   char name[32], math[16];
   double peak, moved_nodes;
+  bool simulated;
 };
 
 static const char sql_result[] =
@@ -69,20 +72,21 @@ static struct interval interval_of(const struct tfc_table *t, uint32_t from, uin
 // Compares the first run's interval with this run's; returns "unknown" if there are too few steps.
 static const char *verdict_of(struct interval a, struct interval b) {
   if (a.low != a.low || b.low != b.low) return "unknown";
+  if (a.low == b.high && a.high == b.low) return "equal";
   return b.low > a.high ? "slower" : b.high < a.low ? "faster" : "noise";
-}
-static struct interval interval_of_op(const struct side *side, tfc_str op) {
-  uint32_t from = 0, count = 0;
-  for (uint32_t r = 0; r < side->ops.row_count; r++)
-    if (tfc_str_equal(tfc_table_cell(&side->ops, r, 0)->text, op) && count++ == 0) from = r;
-  return interval_of(&side->ops, from, count, 2);
 }
 static double total_of(const struct side *side, tfc_str op, const char *column) {
   for (uint32_t r = 0; r < side->totals.row_count; r++)
     if (tfc_str_equal(tfc_table_cell(&side->totals, r, 0)->text, op)) return tfc_table_number(&side->totals, r, column);
   return NAN;
 }
-
+static struct interval interval_of_op(const struct side *side, tfc_str op) {
+  uint32_t from = 0, count = 0;
+  if (side->simulated) return (struct interval){total_of(side, op, "us"), total_of(side, op, "us")};
+  for (uint32_t r = 0; r < side->ops.row_count; r++)
+    if (tfc_str_equal(tfc_table_cell(&side->ops, r, 0)->text, op) && count++ == 0) from = r;
+  return interval_of(&side->ops, from, count, 2);
+}
 static tfc_status load(struct tfc_store *store, int64_t run, const struct side *first, struct side *out) {
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run, &out->args));
@@ -96,7 +100,10 @@ static tfc_status load(struct tfc_store *store, int64_t run, const struct side *
   moved.other = first ? first->args.run : out->args.run;
   moved.step = first ? first->args.placement : out->args.placement;
   TFC_TRY(s, tfc_table_query(store, sql_moved, &moved, &out->moved));
-  out->step = interval_of(&out->steps, 0, out->steps.row_count, 0);
+  const double us = tfc_table_number(&out->run, 0, "step_median_us");
+  const double q1 = tfc_table_number(&out->run, 0, "step_q1_us");
+  out->simulated = tfc_report_is_modelled(&out->run) && q1 != q1;
+  out->step = out->simulated ? (struct interval){us, us} : interval_of(&out->steps, 0, out->steps.row_count, 0);
   snprintf(out->name, sizeof out->name, "run %lld", (long long)out->args.run);
   tfc_report_gpu_math(store, &out->args, out->math);
   out->peak = NAN;
@@ -298,6 +305,8 @@ static void print_two(const struct side *a, const struct side *b, const struct t
       char range[72];
       if (both[k]->low != both[k]->low)
         snprintf(range, sizeof range, "-");
+      else if ((k ? b : a)->simulated)
+        snprintf(range, sizeof range, "(simulated)");
       else
         snprintf(range, sizeof range, "%.5g-%.5g %s", both[k]->low * (both[k]->high < 1e3 ? 1 : 1e-3),
                  both[k]->high * (both[k]->high < 1e3 ? 1 : 1e-3), both[k]->high < 1e3 ? "us" : "ms");
@@ -346,7 +355,9 @@ static void print_many(const struct side *sides, uint32_t count, const struct tf
     const struct side *x = &sides[r];
     double times = tfc_table_number(t, r, "ratio");
     snprintf(ratio, sizeof ratio, times == times ? "%.3f" : "", times);
-    if (x->step.low == x->step.low)
+    if (x->simulated)
+      snprintf(range, sizeof range, "(simulated)");
+    else if (x->step.low == x->step.low)
       snprintf(range, sizeof range, "%s - %s", show(a, x->step.low), show(b, x->step.high));
     else
       snprintf(range, sizeof range, "-");

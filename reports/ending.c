@@ -81,8 +81,12 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
     return;
   }
   if (!tfc_str_is(tfc_table_text(run, 0, "program"), "tfc-place") || wall != wall) return;
-  if (tfc_str_is(tfc_table_text(run, 0, "label"), "modelled") && !tfc_table_text(run, 0, "measured_with").size) {
-    tfc_text_printf(out, "It simulated for %s and measured nothing.", tfc_show_us(a, wall * 1e6));
+  if (tfc_report_is_modelled(run)) {
+    const tfc_str ending = tfc_table_text(run, 0, "ending"); // runs of older versions have none
+    if (ending.size)
+      tfc_text_add(out, ending);
+    else
+      tfc_text_printf(out, "It simulated for %s and measured nothing.", tfc_show_us(a, wall * 1e6));
     return;
   }
   double most = 200, time = 600e6, value; // tfc-place's defaults

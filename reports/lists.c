@@ -26,6 +26,10 @@ void tfc_report_plain(char *text) {
     if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
 }
 
+bool tfc_report_is_modelled(const struct tfc_table *run) {
+  return tfc_str_is(tfc_table_text(run, 0, "label"), "modelled") && !tfc_table_text(run, 0, "measured_with").size;
+}
+
 const char *tfc_report_simulated(struct tfc_store *store, const struct tfc_query_args *args) {
   struct tfc_table t = {0};
   tfc_status s =

@@ -11,6 +11,7 @@
 #include "reports/html.h"
 #include "reports/nodes.h"
 #include "reports/reports.h"
+#include "reports/summary.h"
 
 // --- Results ---------------------------------------------------------------------------------------------------------
 
@@ -57,7 +58,7 @@ static void add_result(struct tfc_page *p, uint32_t r, double answer, double top
     tfc_page_escaped(p, state);
     tfc_page_add(p, "</span> ");
   }
-  if (p->kept) { // a database in memory has only modelled results, so no tag needs to say that
+  if (!tfc_page_modelled(p)) { // otherwise all results are modelled, and no tag needs to say that of each
     tfc_page_add(p, "<span class=\"tag%s\">", tfc_str_is(label, "measured") ? "" : " odd");
     tfc_page_escaped(p, label);
     tfc_page_add(p, "</span> ");
@@ -77,25 +78,30 @@ static void add_results(struct tfc_page *p) {
   const struct tfc_table *t = &p->results;
   double answer = tfc_page_number(p, "step_median_us"), top = 0;
   uint32_t folded = 0;
+  const bool modelled = tfc_page_modelled(p);
   for (uint32_t r = 0; r < t->row_count; r++) {
     double us = tfc_table_number(t, r, "step_median_us");
     if (us > top) top = us;
-    folded += tfc_report_is_folded(t, r);
+    folded += tfc_report_is_folded(t, r, modelled);
   }
   tfc_page_add(p, "<h2>The answer and its rivals%s</h2>\n<p>%s.</p>\n", tfc_report_simulated(p->store, &p->args),
-               p->kept ? "Medians of timed steps, first operation's start to last operation's end; rows without steps "
-                         "were only simulated"
-                       : "Rows without a step are what each algorithm found by itself");
+               !modelled
+                   ? "Medians of timed steps, first operation's start to last operation's end; rows without steps "
+                     "were only simulated"
+                   : "Steps from the first operation's start to the last operation's end");
   begin_results(p);
   for (uint32_t r = 0; r < t->row_count; r++)
-    if (!tfc_report_is_folded(t, r)) add_result(p, r, answer, top);
+    if (!tfc_report_is_folded(t, r, modelled)) add_result(p, r, answer, top);
   tfc_page_add(p, "</tbody></table></div>\n");
   if (folded) {
-    tfc_page_add(p, "<details><summary>%u rival%s that %s only simulated</summary>", folded, folded == 1 ? "" : "s",
-                 folded == 1 ? "was" : "were");
+    if (modelled)
+      tfc_page_add(p, "<details><summary>What each algorithm found by itself</summary>");
+    else
+      tfc_page_add(p, "<details><summary>%u rival%s that %s only simulated</summary>", folded, folded == 1 ? "" : "s",
+                   folded == 1 ? "was" : "were");
     begin_results(p);
     for (uint32_t r = 0; r < t->row_count; r++)
-      if (tfc_report_is_folded(t, r)) add_result(p, r, answer, top);
+      if (tfc_report_is_folded(t, r, modelled)) add_result(p, r, answer, top);
     tfc_page_add(p, "</tbody></table></div></details>\n");
   }
   tfc_page_query(p, "The query behind this table", tfc_report_sql_results);
@@ -120,6 +126,16 @@ out:
   return s;
 }
 
+static void add_next(struct tfc_page *p) {
+  struct tfc_text text = {0};
+  if (!p->kept) return;
+  tfc_report_next(tfc_store_path(p->store), &p->args, &text);
+  tfc_page_add(p, "<section id=\"next\"><pre>");
+  tfc_page_escaped(p, (tfc_str){text.data, text.size});
+  tfc_page_add(p, "</pre></section>\n");
+  tfc_text_deinit(&text);
+}
+
 // --- Plots -----------------------------------------------------------------------------------------------------------
 
 static void add_plot(struct tfc_page *p, const char *name, const struct tfc_plot *plot) {
@@ -137,7 +153,7 @@ static void add_plot(struct tfc_page *p, const char *name, const struct tfc_plot
     tfc_page_add(p, "</figure>\n");
   } else {
     tfc_page_add(p, "<p class=\"note\">");
-    if (p->kept || !tfc_str_starts((tfc_str){plot->note.data, plot->note.size}, "Nothing was recorded"))
+    if (!tfc_page_modelled(p) || !tfc_str_starts((tfc_str){plot->note.data, plot->note.size}, "Nothing was recorded"))
       tfc_page_escaped(p, (tfc_str){plot->note.data, plot->note.size});
     else
       tfc_page_add(p, "It needs what was measured, and nothing was run.");
@@ -265,8 +281,8 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
   if (!title) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   tfc_html_begin(out, tfc_str_from(title), true);
   tfc_page_head(&p);
-  if (p.kept) TFC_TRY(s, tfc_report_ending(store, &p.args, &p.run, &ending));
-  if (p.kept) tfc_report_learning(&p.run, &ending);
+  TFC_TRY(s, tfc_report_ending(store, &p.args, &p.run, &ending));
+  tfc_report_learning(&p.run, &ending);
   if (ending.size) {
     tfc_page_add(&p, "<p class=\"note\">");
     tfc_page_escaped(&p, (tfc_str){ending.data, ending.size});
@@ -274,6 +290,7 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
   }
   TFC_TRY(s, add_warnings(&p));
   TFC_TRY(s, tfc_page_summary(&p));
+  add_next(&p);
   add_results(&p);
   tfc_page_devices(&p);
   TFC_TRY(s, tfc_page_map(&p));

@@ -16,17 +16,12 @@ static void add_card(struct tfc_page *p, const char *class, const char *value, c
 
 // --- The head ------------------------------------------------------------------------------------------------------
 
-// Whether nothing was run, so that the page shows the results of a simulation.
-static bool is_modelled(const struct tfc_page *p) {
-  return tfc_str_is(tfc_page_text(p, "label"), "modelled") && !tfc_page_text(p, "measured_with").size;
-}
-
 // With the throughput objective, what counts is the load of the busiest device; the steps shown on the page ran one at
 // a time.
 static void add_load_verdict(struct tfc_page *p, double answer) {
   double id = tfc_page_number(p, "placement_id"), speedup = tfc_page_number(p, "speedup"),
          low = tfc_page_number(p, "speedup_low");
-  const bool modelled = is_modelled(p);
+  const bool modelled = tfc_page_modelled(p);
   char a[32];
   tfc_page_add(p, "<p class=\"verdict\">Searched for the smallest load of the busiest device. ");
   if (modelled && p->document && p->document->value_us == p->document->value_us)
@@ -62,12 +57,12 @@ static void add_verdict(struct tfc_page *p) {
     return;
   }
   tfc_page_add(p, "<p class=\"verdict\">");
-  if (single == single && is_modelled(p) && single > answer)
+  if (single == single && tfc_page_modelled(p) && single > answer)
     tfc_page_add(p,
                  "In the simulation a step takes <strong>%s</strong> under the placement that was found, %.2f times "
                  "faster than on the best single device. Nothing was run.",
                  tfc_html_us(a, answer), single / answer);
-  else if (single == single && is_modelled(p))
+  else if (single == single && tfc_page_modelled(p))
     tfc_page_add(
         p,
         "In the simulation nothing beats the best single device: a step takes <strong>%s</strong>. Nothing was "
@@ -86,7 +81,7 @@ static void add_verdict(struct tfc_page *p) {
                  "<strong>%s</strong>%s.",
                  tfc_html_us(a, answer), low == low ? "" : ", and no interval was measured");
   else
-    tfc_page_add(p, "%s takes <strong>%s</strong>.", is_modelled(p) ? "In the simulation a step" : "A step",
+    tfc_page_add(p, "%s takes <strong>%s</strong>.", tfc_page_modelled(p) ? "In the simulation a step" : "A step",
                  tfc_html_us(a, answer));
   if (whole == whole && whole < answer)
     tfc_page_add(p, " The undivided machine, as one device, is faster still: %s.", tfc_html_us(a, whole));
@@ -116,7 +111,7 @@ void tfc_page_head(struct tfc_page *p) {
   tfc_page_add(p, "</span></p></header>\n");
   add_verdict(p);
   tfc_page_add(p, "<div class=\"cards\">\n");
-  if (is_modelled(p)) {
+  if (tfc_page_modelled(p)) {
     snprintf(text, sizeof text, "a step, simulated");
   } else {
     snprintf(text, sizeof text, "a step, median of %.0f; quartiles %s", tfc_page_number(p, "step_count"),

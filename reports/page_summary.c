@@ -35,11 +35,9 @@ static void add_gaps(struct tfc_page *p, const struct tfc_report_lists *lists, c
 static void add_path(struct tfc_page *p, const struct tfc_table *types, const struct tfc_table *edges,
                      const char *simulated) {
   char a[32];
-  tfc_page_add(p,
-               "<div><h3>Critical path by type%s</h3>\n<p class=\"note\">Mean of the traced steps "
-               "nearest to the median.</p>\n<table>",
-               simulated);
-  for (uint32_t r = 0; r < types->row_count && r < 6; r++) {
+  tfc_page_add(p, "<div><h3>Critical path by type%s</h3>\n<p class=\"note\">%s.</p>\n<table>", simulated,
+               *simulated ? "Of the one step that was simulated" : "Mean of the traced steps nearest to the median");
+  for (uint32_t r = 0; r < types->row_count && r < 6 && tfc_table_number(types, r, "time_us") > 0; r++) {
     tfc_str op = tfc_table_text(types, r, "op");
     // These two rows are not types of operations.
     const bool other = tfc_str_is(op, "waiting") || tfc_str_is(op, "transfers");
@@ -65,11 +63,11 @@ static void add_path(struct tfc_page *p, const struct tfc_table *types, const st
   tfc_page_add(p, "</div>\n");
 }
 
-static void add_winnings(struct tfc_page *p, const struct tfc_report_summary *m) {
+static void add_winnings(struct tfc_page *p, const struct tfc_report_summary *m, const char *simulated) {
   const struct tfc_table *won = &m->lists.tables[1];
   char a[32], b[32];
   if (!won->row_count) return;
-  tfc_page_add(p, "<div><h3>What would help most</h3>\n<p>%s:</p><ol>",
+  tfc_page_add(p, "<div><h3>What would help most%s</h3>\n<p>%s:</p><ol>", simulated,
                m->modelled    ? "What the critical path takes besides operations on their fastest kind of device"
                : m->has_rates ? "Operations of the critical path, if they ran at the run's best rates"
                               : "Operations of the critical path, if they were as fast as they once were");
@@ -121,7 +119,7 @@ tfc_status tfc_page_summary(struct tfc_page *p) {
   tfc_page_add(p, "<section id=\"summary\"><div class=\"tiles\">\n");
   add_gaps(p, &m.gaps, simulated);
   add_path(p, &m.path.tables[1], &m.path.tables[2], simulated);
-  add_winnings(p, &m);
+  add_winnings(p, &m, simulated);
   add_pairs(p, &m.lists.tables[0], simulated);
   tfc_page_add(p, "</div>\n");
   tfc_text_printf(&queries,

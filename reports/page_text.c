@@ -27,6 +27,9 @@ double tfc_page_number(const struct tfc_page *p, const char *column) {
 tfc_str tfc_page_text(const struct tfc_page *p, const char *column) {
   return tfc_table_text(&p->run, 0, column);
 }
+bool tfc_page_modelled(const struct tfc_page *p) {
+  return tfc_report_is_modelled(&p->run);
+}
 tfc_str tfc_page_base_name(tfc_str path) {
   size_t slash = tfc_str_rfind(path, '/');
   return slash == SIZE_MAX ? path : tfc_str_sub(path, slash + 1, SIZE_MAX);

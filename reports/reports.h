@@ -57,7 +57,8 @@ void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *a
 
 // Whether a row of tfc_report_sql_results is a rival that was only simulated, about which there is nothing more to say:
 // the terminal and the page list these apart from the others.
-bool tfc_report_is_folded(const struct tfc_table *results, uint32_t row);
+// `modelled`: nothing was run.
+bool tfc_report_is_folded(const struct tfc_table *results, uint32_t row, bool modelled);
 // The terminal and the page show so many warnings of a run at first.
 enum { TFC_REPORT_WARNINGS = 5 };
 

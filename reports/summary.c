@@ -225,7 +225,7 @@ static void print_path(const struct tfc_report_lists *path, const char *simulate
   const struct tfc_table *types = &path->tables[1], *edges = &path->tables[2];
   char a[32], name[96];
   tfc_text_printf(out, "\nCritical path of the traced steps nearest to the median%s\n", simulated);
-  for (uint32_t r = 0; r < types->row_count && r < 5; r++) {
+  for (uint32_t r = 0; r < types->row_count && r < 5 && tfc_table_number(types, r, "time_us") > 0; r++) {
     tfc_str op = tfc_table_text(types, r, "op");
     tfc_text_printf(out, "  %5.1f %% %10s  %s\n", tfc_table_number(types, r, "percent"),
                     tfc_show_us(a, tfc_table_number(types, r, "time_us")),
@@ -250,13 +250,15 @@ static void print_winnings(const struct tfc_report_summary *m, struct tfc_text *
                     tfc_report_fit(name, tfc_table_text(won, r, "node"), 50));
 }
 
-// Prints the commands that show more. A database in memory is not there for another command.
-static void print_next(const char *path, const struct tfc_query_args *args, struct tfc_text *out) {
+void tfc_report_next(const char *path, const struct tfc_query_args *args, struct tfc_text *out) {
   const long long run = (long long)args->run;
-  if (!*path) return;
+  if (!*path) { // a database in memory is not there for another command
+    tfc_text_printf(out, "Next: the same with --db FILE keeps the run, for tfc-report\n");
+    return;
+  }
   if (args->step >= 0)
-    tfc_text_printf(out, "\nNext: tfc-report critical %lld, gaps %lld, memory %lld, nodes %lld, trace %lld;\n", run,
-                    run, run, run, run);
+    tfc_text_printf(out, "Next: tfc-report critical %lld, gaps %lld, memory %lld, nodes %lld, trace %lld;\n", run, run,
+                    run, run, run);
   else
     tfc_text_printf(out, "Next:\n");
   tfc_text_printf(out, "      tfc-report show %lld --out DIR (the page)\n", run);
@@ -274,7 +276,8 @@ tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_ar
     print_winnings(&m, out);
   } else
     tfc_text_printf(out, "\nNo step of the answer was recorded operation by operation.\n");
-  print_next(tfc_store_path(store), args, out);
+  if (*tfc_store_path(store) == 0 || args->step >= 0) tfc_text_printf(out, "\n");
+  tfc_report_next(tfc_store_path(store), args, out);
 out:
   tfc_report_summary_deinit(&m);
   return s;

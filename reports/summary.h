@@ -19,5 +19,7 @@ extern const char tfc_report_sql_pairs[], tfc_report_sql_rates[];
 // Writes the summary as text, with the commands that show more.
 TFC_MUST_USE tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_args *args,
                                            struct tfc_text *out);
+// Writes the commands that show more of a run of the database `path` ("": it is in memory only).
+void tfc_report_next(const char *path, const struct tfc_query_args *args, struct tfc_text *out);
 
 #endif

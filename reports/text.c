@@ -198,10 +198,8 @@ tfc_status tfc_report_explain(struct tfc_store *store, int64_t run_id, struct tf
   struct tfc_table run = {0};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
-  if (*tfc_store_path(store)) { // a database in memory does not say how its run went
-    TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args, &run));
-    TFC_TRY(s, add_ending(store, &args, &run, false, out));
-  }
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args, &run));
+  TFC_TRY(s, add_ending(store, &args, &run, false, out));
   TFC_TRY(s, add_warnings(store, &args, out));
   TFC_TRY(s, tfc_report_summary(store, &args, out));
   if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -210,19 +208,22 @@ out:
   return s;
 }
 
-bool tfc_report_is_folded(const struct tfc_table *results, uint32_t row) {
+bool tfc_report_is_folded(const struct tfc_table *results, uint32_t row, bool modelled) {
   const double us = tfc_table_number(results, row, "step_median_us");
   return us != us && tfc_str_is(tfc_table_text(results, row, "state"), "modelled") &&
-         !tfc_table_text(results, row, "message").size;
+         (modelled || !tfc_table_text(results, row, "message").size);
 }
 
-static void add_folded(const struct tfc_table *results, struct tfc_text *out) {
+static void add_folded(const struct tfc_table *results, bool modelled, struct tfc_text *out) {
   struct tfc_text text = {0};
   char a[32];
   for (uint32_t r = 0; r < results->row_count; r++)
-    if (tfc_report_is_folded(results, r))
+    if (tfc_report_is_folded(results, r, modelled))
       tfc_text_printf(&text, "%s%.*s %s",
-                      text.size ? ", " : "only simulated: ", TFC_STR_ARG(tfc_table_text(results, r, "placement")),
+                      text.size  ? ", "
+                      : modelled ? "each algorithm by itself: "
+                                 : "only simulated: ",
+                      TFC_STR_ARG(tfc_table_text(results, r, "placement")),
                       show(a, tfc_table_number(results, r, "simulated_us")));
   if (text.size) add_wrapped(out, "  ", (tfc_str){text.data, text.size});
   tfc_text_deinit(&text);
@@ -249,12 +250,13 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   tfc_text_printf(out, "  %s%sseed %.0f; %.0f candidates measured\n\n", tfc_report_fit(text, cpu, 36),
                   cpu.size ? "; " : "", tfc_table_number(&run, 0, "seed"), tfc_table_number(&run, 0, "episodes"));
   double answer = tfc_table_number(&run, 0, "step_median_us");
+  const bool modelled = tfc_report_is_modelled(&run);
   if (results.row_count > 0) {
     tfc_text_printf(out, "  %-20s %9s %20s %5s %8s %9s\n",
                     *tfc_report_simulated(store, &args) ? "simulated placement" : "placement", "step", "quartiles",
                     "steps", "to found", "simulated");
     for (uint32_t r = 0; r < results.row_count; r++) {
-      if (tfc_report_is_folded(&results, r)) continue;
+      if (tfc_report_is_folded(&results, r, modelled)) continue;
       double median = tfc_table_number(&results, r, "step_median_us");
       bool is_answer = tfc_table_number(&results, r, "is_answer") == 1;
       tfc_str name = tfc_table_text(&results, r, "placement"), how = tfc_table_text(&results, r, "state"),
@@ -263,12 +265,20 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
       char spread[72], called[112];
       snprintf(called, sizeof called, "%s%s", tfc_report_fit(text, name, 20), named ? " (answer)" : "");
       tfc_text_printf(out, "%s%-20s", is_answer ? "> " : "  ", called);
-      if (median == median)
-        snprintf(spread, sizeof spread, "%s .. %s", show(b, tfc_table_number(&results, r, "step_q1_us")),
-                 show(c, tfc_table_number(&results, r, "step_q3_us")));
+      const double steps = tfc_table_number(&results, r, "step_count"),
+                   q1 = tfc_table_number(&results, r, "step_q1_us");
+      const bool exact = median == median && q1 != q1; // a simulated step
+      if (exact)
+        *spread = 0;
+      else if (median == median)
+        snprintf(spread, sizeof spread, "%s .. %s", show(b, q1), show(c, tfc_table_number(&results, r, "step_q3_us")));
       else
         snprintf(spread, sizeof spread, "%.*s", (int)(how.size > 20 ? 20 : how.size), how.data);
-      tfc_text_printf(out, " %9s %20s %5.0f", show(a, median), spread, tfc_table_number(&results, r, "step_count"));
+      tfc_text_printf(out, " %9s %20s", show(a, median), spread);
+      if (exact || (modelled && !steps))
+        tfc_text_printf(out, "      ");
+      else
+        tfc_text_printf(out, " %5.0f", steps);
       if (median == median && answer == answer && answer > 0)
         tfc_text_printf(out, " %7.3fx", median / answer);
       else
@@ -277,7 +287,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
       if (median == median && !tfc_str_is(how, "ok")) add_wrapped(out, "    ", how);
       add_wrapped(out, "    ", message);
     }
-    add_folded(&results, out);
+    add_folded(&results, modelled, out);
     tfc_text_printf(out, "\n");
   }
   const bool loads = tfc_str_is(tfc_table_text(&run, 0, "objective"), "throughput");

@@ -7,90 +7,13 @@
 
 #include "placer/elsewhere/bandit.h"
 #include "placer/elsewhere/record.h"
+#include "placer/model/rows.h"
 #include "profiler/collector.h"
 #include "profiler/warnings.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"
 
 enum { RAW_KEPT = 20 }; // placements whose operations are kept in the database
-
-static char *own(tfc_str text) {
-  return tfc_str_dup(text);
-}
-
-static tfc_status add_devices(struct tfc_elsewhere *r) {
-  for (uint32_t d = 0; d < r->problem->device_count; d++) {
-    const struct tfc_machine_device *x = &r->problem->machine->devices[d];
-    char *name = own(x->name), *kind = own(x->kind), *tensorflow = x->tensorflow.data ? own(x->tensorflow) : NULL;
-    struct tfc_store_device row = {.device_id = d,
-                                   .name = name,
-                                   .kind = kind,
-                                   .tensorflow = tensorflow,
-                                   .label = tfc_label_name(tfc_command_label(r->program)),
-                                   .memory_space = d,
-                                   .memory_limit = x->memory,
-                                   .dispatch_us = x->dispatch_us};
-    tfc_status s =
-        name && kind ? tfc_store_add_devices(r->store, r->run, &row, 1) : tfc_status_no_memory("recording a run");
-    free(name), free(kind), free(tensorflow);
-    TFC_RETURN_IF_ERROR(s);
-  }
-  return NULL;
-}
-
-// Stores the links and costs of the prior, as not measured (0 samples).
-static tfc_status add_prior(struct tfc_elsewhere *r) {
-  const struct tfc_problem *p = r->problem;
-  const struct tfc_cost_graph *g = p->graph;
-  for (uint32_t a = 0; a < p->device_count; a++)
-    for (uint32_t b = 0; b < p->device_count; b++) {
-      const struct tfc_pair *pair = tfc_problem_pair(p, a, b);
-      if (a == b || !pair->linked) continue;
-      struct tfc_store_link row = {a, b, 1 << 20, 1e-6 * (double)tfc_problem_wire_time_of(pair, 1 << 20), 0};
-      TFC_RETURN_IF_ERROR(tfc_store_add_links(r->store, r->run, &row, 1));
-    }
-  for (uint32_t k = 0; k < g->kind_count; k++) {
-    char *kind = own(g->kind_names[k]);
-    tfc_status s = kind ? NULL : tfc_status_no_memory("recording a run");
-    for (uint32_t n = 0; n < g->node_count && !s; n++) {
-      const double us = g->time_us[(size_t)n * g->kind_count + k];
-      if (isnan(us)) continue;
-      struct tfc_store_cost row = {n, kind, us, us, us, us, 0};
-      s = tfc_store_add_costs(r->store, r->run, &row, 1);
-    }
-    free(kind);
-    TFC_RETURN_IF_ERROR(s);
-  }
-  return NULL;
-}
-
-static tfc_status add_graph(struct tfc_elsewhere *r) {
-  tfc_status s = NULL;
-  const struct tfc_problem *p = r->problem;
-  const struct tfc_cost_graph *g = p->graph;
-  for (uint32_t n = 0; n < g->node_count; n++) {
-    uint64_t bytes = 0;
-    for (uint32_t t = g->first_tensor[n]; t < g->first_tensor[n + 1]; t++) bytes += g->bytes[t];
-    struct tfc_store_node row = {.node_id = n,
-                                 .name = g->names[n],
-                                 .op = TFC_STR(""),
-                                 .unit_id = p->unit[n],
-                                 .flops = (double)NAN,
-                                 .bytes_touched = (double)NAN,
-                                 .memory = g->memory[n],
-                                 .output_bytes = bytes};
-    TFC_TRY(s, tfc_store_add_nodes(r->store, r->run, &row, 1));
-  }
-  struct tfc_store_edge *edges = calloc(g->consumer_count + 1u, sizeof *edges);
-  if (!edges) return tfc_status_no_memory("recording a run");
-  for (uint32_t t = 0; t < g->tensor_count; t++)
-    for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++)
-      edges[c] = (struct tfc_store_edge){g->producer[t], g->output[t], g->consumer[c], g->bytes[t]};
-  s = tfc_store_add_edges(r->store, r->run, edges, g->consumer_count);
-  free(edges);
-out:
-  return s;
-}
 
 tfc_status tfc_elsewhere_open(struct tfc_elsewhere *r) {
   tfc_status s = NULL;
@@ -115,9 +38,10 @@ tfc_status tfc_elsewhere_open(struct tfc_elsewhere *r) {
                                                     .host = host[0] ? host : NULL},
                             &r->run));
   TFC_TRY(s, tfc_store_set_state(r->store, r->run, "measured_with", tfc_str_from(t->measure_with)));
-  TFC_TRY(s, add_devices(r));
-  TFC_TRY(s, add_graph(r));
-  TFC_TRY(s, add_prior(r));
+  TFC_TRY(s, tfc_problem_write_devices(r->problem, tfc_command_label(r->program), r->store, r->run));
+  TFC_TRY(s, tfc_problem_write_graph(r->problem, r->store, r->run));
+  TFC_TRY(s, tfc_problem_write_links(r->problem, r->store, r->run)); // the prior, as not measured
+  TFC_TRY(s, tfc_problem_write_costs(r->problem, NULL, r->store, r->run));
   TFC_TRY(s, tfc_store_commit(r->store));
 out:
   return s;

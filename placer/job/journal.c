@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "placer/measure/evaluator.h"
+#include "placer/subject/rows.h"
 #include "profiler/host.h"
 #include "profiler/statistics.h"
 #include "profiler/warnings.h"
@@ -93,41 +94,19 @@ static tfc_status store_devices(struct tfc_job_journal *j, const struct tfc_job_
 }
 
 static tfc_status store_subject(struct tfc_job_journal *j, const struct tfc_job_model *m) {
+  const struct tfc_subject_rows rows = {.subject = m->subject,
+                                        .problem = m->problem,
+                                        .output_bytes = m->info->output_bytes,
+                                        .output_count = m->info->output_count,
+                                        .work = m->info->work,
+                                        .node_count = m->info->node_count};
   tfc_status s = NULL;
-  const struct tfc_graph *g = m->o->graph;
-  struct tfc_store_node *nodes = calloc(g->node_count + 1u, sizeof *nodes);
-  struct tfc_store_edge *edges = calloc(m->subject->edge_count + 1u, sizeof *edges);
-  if (!nodes || !edges) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < g->node_count; i++) {
-    const struct tfc_node *n = &g->nodes[i];
-    uint64_t bytes = 0;
-    for (uint32_t k = 0; k < n->output_count && n->output_begin + k < m->info->output_count; k++)
-      bytes += m->info->output_bytes[n->output_begin + k];
-    uint32_t anchor = m->subject->needed[i] ? m->subject->anchor[i] : TFC_NONE;
-    nodes[i] = (struct tfc_store_node){
-        .node_id = i,
-        .name = n->name,
-        .op = n->op,
-        .unit_id = anchor == TFC_NONE ? TFC_NONE : m->problem->unit[anchor],
-        .flops = i < m->info->node_count ? m->info->work[i].flops : (double)NAN,
-        .bytes_touched = i < m->info->node_count ? m->info->work[i].bytes : (double)NAN,
-        .memory = m->subject->cost_of[i] == TFC_NONE ? 0 : m->subject->memory[m->subject->cost_of[i]],
-        .output_bytes = bytes};
-  }
-  for (uint32_t e = 0; e < m->subject->edge_count; e++) {
-    const struct tfc_subject_edge *edge = &m->subject->edges[e];
-    edges[e] = (struct tfc_store_edge){m->subject->node_of[edge->from], edge->output, m->subject->node_of[edge->to],
-                                       edge->bytes};
-  }
   TFC_TRY(s, tfc_store_begin(j->store));
   TFC_TRY(s, tfc_store_set_label(j->store, j->run, label_of(m)));
-  TFC_TRY(s, tfc_store_add_nodes(j->store, j->run, nodes, g->node_count));
-  TFC_TRY(s, tfc_store_add_edges(j->store, j->run, edges, m->subject->edge_count));
+  TFC_TRY(s, tfc_subject_write_rows(&rows, j->store, j->run));
   TFC_TRY(s, store_devices(j, m));
   TFC_TRY(s, tfc_store_commit(j->store));
 out:
-  free(nodes);
-  free(edges);
   return s;
 }
 

@@ -745,6 +745,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
   }
   if (automatic) TFC_TRY(s, run_auto(&f));
   outcome.cancelled = o->cancel && atomic_load(o->cancel);
+  outcome.seconds = tfc_now_s() - f.begin;
   if (outcome.best.device && outcome.excess == 0 && outcome.value <= outcome.bound.value) outcome.optimal = true;
   tfc_finder_tick(&f);
   *out = outcome;

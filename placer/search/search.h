@@ -56,6 +56,7 @@ struct tfc_search_outcome {
   uint64_t excess;          // 0: it fits
   const char *algorithm;    // the algorithm that found the best
   uint64_t evaluations;
+  double seconds;          // how long it took; of a resumed search, all parts together
   bool cancelled, optimal; // optimal: the value equals the lower bound
   struct tfc_bound bound;
   uint32_t entry_count;

@@ -146,7 +146,8 @@ static struct place_kept *begun(const struct place_options *o, struct tfc_search
   return k;
 }
 static void ended(struct place_kept *k, int exit_code) {
-  assert_ok(place_kept_end(k, NULL, exit_code));
+  int64_t run;
+  assert_ok(place_kept_end(k, NULL, NULL, false, exit_code, &run));
   place_kept_free(k);
 }
 

@@ -268,7 +268,7 @@ static struct tfc_store *record_of_chain(uint32_t count) {
   struct tfc_bound bound;
   struct tfc_placement *document = NULL;
   struct tfc_text text = {0};
-  int64_t run;
+  int64_t run = 0;
   tfc_text_printf(&text, "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": [");
   for (uint32_t i = 0; i < count; i++)
     tfc_text_printf(&text, "%s{\"name\": \"n%u\", \"time_us\": {\"acc\": 30}}", i ? ", " : "", i);

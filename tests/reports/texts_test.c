@@ -481,7 +481,7 @@ static char *page_of(const char *costs, const char *machine, struct tfc_place_op
   snprintf(machine_path, sizeof machine_path, "%s/other.yaml", folder);
   assert_ok(tfc_file_write(graph_path, tfc_str_from(costs)));
   assert_ok(tfc_file_write(machine_path, tfc_str_from(machine)));
-  options.graph = graph_path, options.machine = machine_path, options.record = true;
+  options.graph = graph_path, options.machine = machine_path, options.record.wanted = true;
   assert_ok(tfc_place_modelled(&options, outcome));
   assert_ok(tfc_report_html(outcome->record, -1, &html));
   return html.data;
@@ -508,7 +508,7 @@ static void modelled_help(void **state) {
       page_of(two_kinds, two_devices,
               (struct tfc_place_options){.search = {.algorithms = "heft", .evaluations = 10, .threads = 1}}, &outcome);
   html_says(
-      page, "<h3>What would help most</h3>", "</div>",
+      page, "<h3>What would help most (simulated)</h3>", "</div>",
       "What the critical path takes besides operations on their fastest kind of device:\n"
       "150.0 us of 205.0 us: b12.0 us of 12.0 us: b: transfer, old:0 to acc:011.0 us of 11.0 us: the dispatch of 3 "
       "operations");
@@ -571,7 +571,7 @@ static void modelled_page(void **state) {
   assert_ok(tfc_file_write(machine_path, tfc_str_from(machine)));
   const struct tfc_place_options options = {.graph = graph_path,
                                             .machine = machine_path,
-                                            .record = true,
+                                            .record.wanted = true,
                                             .search = {.algorithms = "heft", .evaluations = 10, .threads = 1}};
   assert_ok(tfc_place_modelled(&options, &outcome));
   assert_ok(tfc_report_page(outcome.record, -1, dir));
