@@ -105,7 +105,6 @@ static tfc_status read_feeds(const struct place *at, const json_t *feeds, struct
     struct tfc_tensor *t = &out->values[out->feed_count];
     if (!json_is_string(value)) return expect(at, "a feed is not the name of a file");
     tfc_status s = tfc_graph_parse_output(g, tfc_str_from(name), o);
-    if (!s && o->index < 0) s = tfc_status_make(TFC_INVALID_ARGUMENT, "feed '%s' is not a tensor", name);
     if (s) return located(at, s);
     const char *file = json_string_value(value);
     char *whole = file[0] == '/' ? strdup(file) : tfc_format("%s/%s", at->script->folder, file);
@@ -129,8 +128,6 @@ static tfc_status read_names(const struct place *at, const json_t *fetches, cons
   json_array_foreach(fetches, i, value) {
     if (!json_is_string(value)) return expect(at, "a fetch is not a name");
     tfc_status s = tfc_graph_parse_output(g, tfc_str_from(json_string_value(value)), &out->fetches[i]);
-    if (!s && out->fetches[i].index < 0)
-      s = tfc_status_make(TFC_INVALID_ARGUMENT, "fetch '%s' is not a tensor", json_string_value(value));
     if (s) return located(at, s);
     out->fetch_names[i] = json_string_value(value);
     out->fetch_count++;

@@ -141,7 +141,7 @@ tfc_status run_parse_feed(const struct tfc_graph *g, const char *text, struct ru
   tfc_str value = tfc_str_sub(all, equals + 1, all.size);
   if (tfc_str_ends(value, ".npy")) {
     s = tfc_npy_read(value.data, &feed.value);
-    if (!s && feed.output.index >= 0) s = tfc_feed_cast(tfc_dtype_base(tfc_output_dtype(g, feed.output)), &feed.value);
+    if (!s) s = tfc_feed_cast(tfc_dtype_base(tfc_output_dtype(g, feed.output)), &feed.value);
     if (s) return tfc_status_annotate(s, "--feed %.*s", TFC_STR_ARG(tfc_str_sub(all, 0, equals)));
     feed.has_value = true;
     feed.dtype = feed.value.dtype, feed.shape = feed.value.shape;

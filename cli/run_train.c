@@ -102,7 +102,9 @@ static tfc_status infer(struct training *t) {
     TFC_TRY(s, run_replicas_part(t->setup, given[i].output, &requests[i].shape));
   }
   for (uint32_t i = 0; i < o->fetches.count; i++)
-    TFC_TRY(s, tfc_graph_parse_output(t->setup->graph, tfc_str_from(o->fetches.items[i]), &fetches[i]));
+    TFC_TRY(s,
+            tfc_status_annotate(tfc_graph_parse_output(t->setup->graph, tfc_str_from(o->fetches.items[i]), &fetches[i]),
+                                "--fetch %s", o->fetches.items[i]));
   for (uint32_t i = 0; i < o->targets.count; i++)
     TFC_TRY(s, read_node(t->setup, "target", o->targets.items[i], &targets[i]));
   for (uint32_t i = 0; i < o->inits.count; i++) TFC_TRY(s, read_node(t->setup, "init", o->inits.items[i], &inits[i]));

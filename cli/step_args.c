@@ -42,14 +42,7 @@ out:
 }
 
 static tfc_status find_output(const struct tfc_graph *g, tfc_str name, const char *flag, struct tfc_output *out) {
-  tfc_status s = tfc_graph_parse_output(g, name, out);
-  if (!s && out->index < 0)
-    s = tfc_status_make(TFC_INVALID_ARGUMENT, "an operation has no value; name one of its outputs, such as '%.*s:0'",
-                        TFC_STR_ARG(tfc_str_sub(name, 1, SIZE_MAX)));
-  if (!s && (uint32_t)out->index >= g->nodes[out->node].output_count)
-    s = tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' (%.*s) has %u outputs", TFC_STR_ARG(g->nodes[out->node].name),
-                        TFC_STR_ARG(g->nodes[out->node].op), g->nodes[out->node].output_count);
-  return tfc_status_annotate(s, "--%s %.*s", flag, TFC_STR_ARG(name));
+  return tfc_status_annotate(tfc_graph_parse_output(g, name, out), "--%s %.*s", flag, TFC_STR_ARG(name));
 }
 
 tfc_status cli_step_infer(const struct tfc_graph *graph, const struct cli_step_args *args, struct cli_step *out) {

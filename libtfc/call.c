@@ -46,10 +46,6 @@ static tfc_status find_outputs(const struct tfc_graph *g, const char *what, cons
     if (!names[i]) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s %u has no name", what, i);
     tfc_status s = tfc_graph_parse_output(g, tfc_str_from(names[i]), &outputs[i]);
     if (s) return tfc_status_annotate(s, "%s '%s'", what, names[i]);
-    const struct tfc_node *n = &g->nodes[outputs[i].node];
-    if (outputs[i].index < 0 || (uint32_t)outputs[i].index >= n->output_count)
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "%s '%s': node '%.*s' (%.*s) has %u outputs", what, names[i],
-                             TFC_STR_ARG(n->name), TFC_STR_ARG(n->op), n->output_count);
     if (!(copies[i] = tfc_str_dup(tfc_str_from(names[i]))))
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   }

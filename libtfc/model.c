@@ -116,10 +116,6 @@ tfc_error *tfc_model_tensor_type(const tfc_model *m, const char *tensor, int32_t
   struct tfc_output output;
   tfc_status s = tfc_graph_parse_output(m->graph, tfc_str_from(tensor), &output);
   if (s) return tfc_error_of(s);
-  const struct tfc_node *n = &m->graph->nodes[output.node];
-  if (output.index < 0 || (uint32_t)output.index >= n->output_count)
-    return tfc_error_of(tfc_status_make(TFC_INVALID_ARGUMENT, "'%s': node '%.*s' (%.*s) has %u outputs", tensor,
-                                        TFC_STR_ARG(n->name), TFC_STR_ARG(n->op), n->output_count));
   *out_dtype = (int32_t)tfc_dtype_base(tfc_output_dtype(m->graph, output));
   return NULL;
 }

@@ -29,7 +29,7 @@ static tfc_status add_feed(const struct tfc_graph *g, tfc_str tensor, tfc_str te
   TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_STRING, &TFC_SHAPE_SCALAR, &value));
   f->outputs[f->count] = o;
   f->values[f->count++] = value;
-  return tfc_tensor_set_string(&value, 0, text) ? NULL : tfc_status_no_memory("loading a model");
+  return tfc_tensor_set_string(&value, 0, text);
 }
 static tfc_status make_feeds(const struct tfc_graph *g, bool filename, struct feeds *f) {
   f->outputs = calloc(g->asset_count + 2u, sizeof *f->outputs);
@@ -45,11 +45,11 @@ static tfc_status run_op(struct tfc_session *session, const struct tfc_graph *g,
                          const uint16_t *placement) {
   tfc_status s = NULL;
   struct feeds f = {0};
-  struct tfc_output o = {tfc_graph_find(g, name), 0};
-  if (o.node == TFC_NONE) TFC_TRY(s, tfc_graph_parse_output(g, name, &o)); // "name:0"
+  uint32_t node;
+  TFC_TRY(s, tfc_graph_parse_node(g, name, &node)); // "name:0", too
   TFC_TRY(s, make_feeds(g, filename, &f));
   struct tfc_run_spec spec = {
-      .feeds = f.outputs, .feed_count = f.count, .targets = &o.node, .target_count = 1, .placement = placement};
+      .feeds = f.outputs, .feed_count = f.count, .targets = &node, .target_count = 1, .placement = placement};
   s = tfc_session_run(session, &spec, f.values, NULL, NULL);
 out:
   feeds_deinit(&f);

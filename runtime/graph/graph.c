@@ -109,30 +109,35 @@ tfc_status tfc_graph_parse_node(const struct tfc_graph *g, tfc_str text, uint32_
 
 tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struct tfc_output *out) {
   struct tfc_output o = {TFC_NONE, 0};
-  tfc_str name = text;
-  if (text.size && text.data[0] == '^') {
-    name = tfc_str_sub(text, 1, text.size);
-    o.index = TFC_CONTROL;
-  } else {
-    size_t colon = tfc_str_rfind(text, ':');
-    if (colon != SIZE_MAX) {
-      int64_t index;
-      tfc_status s = tfc_parse_i64(tfc_str_sub(text, colon + 1, text.size), &index);
-      tfc_status_free(s);
-      if (s || index < 0 || index > INT32_MAX)
-        return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not a tensor: after ':' comes the output's number",
-                               TFC_STR_ARG(text));
-      name = tfc_str_sub(text, 0, colon);
-      o.index = (int32_t)index;
-    }
+  const bool operation = tfc_str_starts(text, "^");
+  tfc_str name = operation ? tfc_str_sub(text, 1, text.size) : text;
+  size_t colon = operation ? SIZE_MAX : tfc_str_rfind(text, ':');
+  if (colon != SIZE_MAX) {
+    int64_t index;
+    tfc_status s = tfc_parse_i64(tfc_str_sub(text, colon + 1, text.size), &index);
+    tfc_status_free(s);
+    if (s || index < 0 || index > INT32_MAX)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not a tensor: after ':' comes the output's number",
+                             TFC_STR_ARG(text));
+    name = tfc_str_sub(text, 0, colon);
+    o.index = (int32_t)index;
   }
   o.node = tfc_graph_find(g, name);
   if (o.node == TFC_NONE) return no_node(g, name);
   const struct tfc_node *n = &g->nodes[o.node];
-  if (o.index >= 0 && (uint32_t)o.index >= n->output_count && !n->def && n->function == TFC_NONE)
+  if (operation && n->output_count)
+    return tfc_status_make(TFC_INVALID_ARGUMENT,
+                           "'%.*s' is the operation and none of its outputs: name one, as '%.*s:0', or run the "
+                           "operation as a target (--target %.*s)",
+                           TFC_STR_ARG(text), TFC_STR_ARG(name), TFC_STR_ARG(name));
+  if ((uint32_t)o.index >= n->output_count && !n->def && n->function == TFC_NONE)
     return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %.*s is not known", TFC_STR_ARG(n->name),
                            TFC_STR_ARG(n->op));
-  if (o.index >= 0 && (uint32_t)o.index >= n->output_count)
+  if (!n->output_count)
+    return tfc_status_make(TFC_INVALID_ARGUMENT,
+                           "node '%.*s' (%.*s) has no outputs; run it as a target (--target %.*s)", TFC_STR_ARG(name),
+                           TFC_STR_ARG(n->op), TFC_STR_ARG(name));
+  if ((uint32_t)o.index >= n->output_count)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) has %u outputs, there is no '%.*s'",
                            TFC_STR_ARG(name), TFC_STR_ARG(n->op), n->output_count, TFC_STR_ARG(text));
   *out = o;

@@ -184,8 +184,8 @@ void tfc_graph_retain(const struct tfc_graph *g);
 void tfc_graph_release(const struct tfc_graph *g); // NULL is fine
 
 uint32_t tfc_graph_find(const struct tfc_graph *g, tfc_str name); // TFC_NONE: the graph has no such node
-// Parses "name:1", "name" (output 0) or "^name" (control). INVALID_ARGUMENT says what is wrong, and, if there is no
-// such node, which one has a similar name.
+// Finds an output by its name: "name:1", or "name" for output 0. INVALID_ARGUMENT says what is wrong: which node has a
+// similar name if there is no such node, and what to do if the name is an operation's ("^name").
 TFC_MUST_USE tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struct tfc_output *out);
 // Finds a node by its own name or by the name of an output, even if the node has no outputs: "train_op", "^train_op",
 // "train_op:0".

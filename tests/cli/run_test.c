@@ -179,7 +179,7 @@ static void slots_in_parts(void **state) {
   char path[128];
   assert_ok(tfc_tensor_create(TFC_STRING, &TFC_SHAPE_SCALAR, &file));
   snprintf(path, sizeof path, "%s/parts", folder);
-  assert_true(tfc_tensor_set_string(&file, 0, tfc_str_from(path)));
+  assert_ok(tfc_tensor_set_string(&file, 0, tfc_str_from(path)));
   snprintf(path, sizeof path, "%s/file.npy", folder);
   assert_ok(tfc_npy_write(path, &file));
   tfc_tensor_release(&file);
@@ -312,6 +312,17 @@ static void near_names(void **state) {
   assert_exit(3, "node 'odd': op Frobnicate is not known", STEP("--target odd"));
   // (The placeholder of 'behind' has no shape, but the unknown op is reported first.)
   assert_exit(3, "node 'odd2': op Frobnicate is not known", STEP("--fetch behind:0"));
+  // An operation has no value: the error names it, and says what can be done with it.
+  assert_exit(3,
+              "--fetch ^count: '^count' is the operation and none of its outputs: name one, as 'count:0', or run the "
+              "operation as a target (--target count)",
+              STEP("--fetch ^count"));
+  assert_exit(3, "--fetch ^close: node 'close' (QueueCloseV2) has no outputs; run it as a target (--target close)",
+              STEP("--fetch ^close"));
+  assert_exit(3, "'close' (QueueCloseV2) has no outputs; run it as a target (--target close)",
+              STEP("--fetch close:0=close.npy"));
+  assert_exit(3, "--feed ^count=float32[]: '^count' is the operation", STEP("--feed '^count=float32[]'"));
+  RUN(3, "'put' (QueueEnqueueV2) has no outputs; run it as a target", "{\"fetches\": [\"put\"]}", "");
   command_put(folder, "s.json", "{\"runs\": [{\"fetches\": [\"behind:0\"]}]}");
   assert_exit(3, "node 'odd2': op Frobnicate is not known", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out %s/out",
               folder, folder, folder);

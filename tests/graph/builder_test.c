@@ -50,6 +50,7 @@ static void builds_a_graph(void **state) {
   assert_ok(tfc_graph_parse_output(more, TFC_STR("net/x_1:0"), &o));
   assert_int_equal(o.node, again.node);
   assert_fails(tfc_graph_parse_output(more, TFC_STR("net/x_1:1"), &o), TFC_INVALID_ARGUMENT, "net/x_1");
+  assert_fails(tfc_graph_parse_output(more, TFC_STR("^net/x_1"), &o), TFC_INVALID_ARGUMENT, "--target net/x_1");
   assert_fails(tfc_graph_parse_output(more, TFC_STR("nothing"), &o), TFC_INVALID_ARGUMENT, "'nothing'");
   tfc_graph_release(more);
 }
