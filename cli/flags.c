@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/manual.h"
+#include "cli/outputs.h"
 #include "cli/paragraph.h"
 #include "cli/program.h"
 #include "cli/settings.h"
@@ -374,5 +375,8 @@ int tfc_flags_parse(const struct tfc_program *program, int argc, char **argv, vo
   for (size_t i = 0; i < program->flag_count; i++)
     if (program->flags[i].required && !seen[i] && !set[i])
       return tfc_flags_error(program, "--%s %s is missing", program->flags[i].name, program->flags[i].value);
-  return -1;
+  char *refused = tfc_outputs_refused(program, options);
+  code = refused ? tfc_flags_error(program, "%s", refused) : -1;
+  free(refused);
+  return code;
 }

@@ -52,6 +52,7 @@ typedef enum tfc_flag_path {
   TFC_PATH_WRITE,      // a file
   TFC_PATH_WRITE_PAIR, // NAME=FILE, written
   TFC_PATH_FOLDER,     // a folder that is written
+  TFC_PATH_DATABASE,   // a database, read or written
 } tfc_flag_path;
 
 struct tfc_flag {

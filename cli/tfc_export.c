@@ -51,7 +51,7 @@ struct options {
 #define AT(member) .offset = offsetof(struct options, member)
 static const struct tfc_flag flags[] = {
     {.name = "db",
-     .path = TFC_PATH_WRITE,
+     .path = TFC_PATH_DATABASE,
      .kind = TFC_FLAG_TEXT,
      AT(db),
      .value = "FILE",
@@ -170,17 +170,17 @@ static void check_file(const struct options *o, const struct tfc_placement *p) {
 }
 
 // Refuses to overwrite the input, by whichever path the output names it: a SavedModel is its folder, or the file
-// inside.
-static tfc_status keep_input(const char *input, const char *what, const char *out) {
+// inside. Returns -1, or 2 after printing an error.
+static int keep_input(const char *input, const char *what, const char *out) {
   bool same = false;
-  if (!input) return NULL;
+  if (!input) return -1;
   char *in_folder = tfc_format("%s/saved_model.pb", input), *out_folder = tfc_format("%s/saved_model.pb", out);
   const char *inputs[] = {input, in_folder}, *outs[] = {out, out_folder};
   for (int i = 0; i < 4; i++) same |= inputs[i / 2] && outs[i % 2] && tfc_file_same(inputs[i / 2], outs[i % 2]);
   free(in_folder), free(out_folder);
-  return same ? tfc_status_make(TFC_DATA_LOSS, "--out %s: not written: it is the %s that is read; give another name",
-                                out, what)
-              : NULL;
+  return same ? tfc_flags_error(&program, "--out %s: not written: it is the %s that is read; give another name", out,
+                                what)
+              : -1;
 }
 
 // Writes the graph with its placement. *out_code: 2 if the command line is wrong; the error has then been printed.
@@ -190,9 +190,6 @@ static tfc_status export(const struct options *o, struct tfc_placement **placeme
   struct tfc_graph *graph = NULL;
   struct cli_devmap *devmap = NULL;
   tfc_status s = NULL;
-  TFC_TRY(s, keep_input(o->graph, "graph", o->out));
-  TFC_TRY(s, keep_input(o->placement, "placement", o->out));
-  if (!o->placement && !o->strip) TFC_TRY(s, keep_input(o->db, "database", o->out));
   if (!o->strip) {
     TFC_TRY(s, read_placement(o, placement));
     TFC_TRY(s, cli_devmap_apply(*placement, o->map));
@@ -260,6 +257,8 @@ int main(int argc, char **argv) {
     return tfc_flags_error(&program, "--strip-devices is about graphs, not %s", formats[o.format].name);
   if (o.strip && (o.map || o.placement))
     return tfc_flags_error(&program, "--strip-devices takes no placement and no --map");
+  if ((code = keep_input(o.graph, "graph", o.out)) >= 0 || (code = keep_input(o.placement, "placement", o.out)) >= 0)
+    return code;
   if ((code = cli_untrusted_enter(&program, &o, &(struct cli_untrusted_needs){.ends_with_time = true})) >= 0)
     return code;
   struct tfc_placement *placement = NULL;

@@ -176,7 +176,7 @@ static const struct tfc_flag flags[] = {
      .help = "no search: measure a step under the placement in FILE, under the graph's own device strings (-), or "
              "with everything on one device (single:gpu:0)"},
     {.name = "db",
-     .path = TFC_PATH_WRITE,
+     .path = TFC_PATH_DATABASE,
      .kind = TFC_FLAG_TEXT,
      AT(db),
      .value = "FILE",

@@ -27,7 +27,7 @@ struct options {
 #define AT(member) .offset = offsetof(struct options, member)
 static const struct tfc_flag flags[] = {
     {.name = "db",
-     .path = TFC_PATH_WRITE,
+     .path = TFC_PATH_DATABASE,
      .kind = TFC_FLAG_TEXT,
      AT(db),
      .value = "FILE",

@@ -91,7 +91,7 @@ static const struct tfc_flag flags[] = {
      AT(profile),
      .help = "time every operation of every step and keep it in the database"},
     {.name = "db",
-     .path = TFC_PATH_WRITE,
+     .path = TFC_PATH_DATABASE,
      .kind = TFC_FLAG_TEXT,
      AT(db),
      .value = "FILE",

@@ -82,6 +82,7 @@ static bool add_value(path_list *list, tfc_flag_path kind, const char *value) {
   case TFC_PATH_NONE: return true;
   case TFC_PATH_READ: return add(list, value, TFC_SANDBOX_READ);
   case TFC_PATH_READ_PAIR: return !pair || add(list, pair + 1, TFC_SANDBOX_READ);
+  case TFC_PATH_DATABASE:
   case TFC_PATH_WRITE: return add(list, value, TFC_SANDBOX_WRITE);
   case TFC_PATH_WRITE_PAIR: return !pair || add(list, pair + 1, TFC_SANDBOX_WRITE);
   case TFC_PATH_FOLDER: return add(list, value, TFC_SANDBOX_FOLDER);

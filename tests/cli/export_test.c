@@ -211,19 +211,47 @@ static void test_input_stays(void **state) {
               folder);
   static const char *const outs[] = {"g.pb", "./g.pb", "l.pb", "h.pb"};
   for (size_t i = 0; i < sizeof outs / sizeof *outs; i++)
-    assert_exit(6, "it is the graph that is read", "cd %s && tfc-export --placement p.json --graph g.pb --out %s",
+    assert_exit(2, "it is the graph that is read", "cd %s && tfc-export --placement p.json --graph g.pb --out %s",
                 folder, outs[i]);
-  assert_exit(6, "it is the graph that is read",
+  assert_exit(2, "it is the graph that is read",
               "cd %s && tfc-export --strip-devices --graph m/saved_model.pb --out m --format savedmodel", folder);
-  assert_exit(6, "it is the placement that is read", "cd %s && tfc-export --placement p.json --out ./p.json", folder);
+  assert_exit(2, "it is the placement that is read", "cd %s && tfc-export --placement p.json --out ./p.json", folder);
   assert_exit(0, "", "cd %s && cmp g.pb " GRAPH " && cmp m/saved_model.pb " GRAPH, folder);
+}
+
+// A database, and what SQLite would take for its journal or its index, is no output: of the database that is read, of
+// one that is not there yet, and of any other; by its own name, by another path, and through a link.
+static void test_databases_stay(void **state) {
+  (void)state;
+  static const char *const outs[] = {"one.db",     "one.db-journal",    "one.db-wal",       "one.db-shm",
+                                     "./one.db",   "sub/../one.db-wal", "link.db-journal",  "sub/link",
+                                     "new.db-wal", "./new.db-journal",  "sub/../new.db-shm"};
+  assert_exit(
+      0, "",
+      "cd %s && tfc-place --graph " SAVED_MODEL " --machine " TFC_SOURCE_DIR
+      "/configs/4xp100.yaml --devices 2 --evaluations 10 --policy none -q --report none --out c.json --db one.db && "
+      "ln -s one.db link.db && mkdir sub && echo journal >one.db-journal && ln -s ../one.db-journal sub/link",
+      folder);
+  for (size_t i = 0; i < sizeof outs / sizeof *outs; i++) {
+    const bool fresh = strstr(outs[i], "new.db") != NULL;
+    assert_exit(2, "give another name", "cd %s && tfc-export --placement p.json %s --format csv --out %s", folder,
+                fresh ? "--db new.db" : "", outs[i]);
+  }
+  assert_exit(2, "it is a file of the database one.db", "cd %s && tfc-export --db one.db --format csv --out one.db",
+              folder);
+  assert_exit(2, "it is a file of the database one.db",
+              "cd %s && tfc-run --graph " GRAPH " --steps 1 --db one.db --fetch loss:0=one.db-journal", folder);
+  assert_exit(2, "it is a file of the database", "cd %s && tfc-report --db one.db trace --out ./one.db-wal", folder);
+  assert_exit(0, "", "cd %s && grep -qx journal one.db-journal", folder);
+  assert_exit(0, "Written", "cd %s && tfc-export --placement p.json --format csv --out plain.db-wal", folder);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_graphdef),        cmocka_unit_test(test_map_and_strip), cmocka_unit_test(test_tables),
-      cmocka_unit_test(test_device_function), cmocka_unit_test(test_clusterspec),   cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_input_stays),     cmocka_unit_test(test_odd_names),     cmocka_unit_test(test_saved_model),
+      cmocka_unit_test(test_graphdef),        cmocka_unit_test(test_map_and_strip),  cmocka_unit_test(test_tables),
+      cmocka_unit_test(test_device_function), cmocka_unit_test(test_clusterspec),    cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_input_stays),     cmocka_unit_test(test_databases_stay), cmocka_unit_test(test_odd_names),
+      cmocka_unit_test(test_saved_model),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
