@@ -362,8 +362,8 @@ static tfc_status send_run(struct batch *b, struct run *r) {
   tfc_status s = tfc_wire_send(b->w->fd, TFC_WIRE_RESULT, &p);
   if (!s) s = tfc_wire_receive(b->w->fd, -1, NULL, &type, &answer);
   if (!s && type != TFC_WIRE_ACK) s = tfc_status_make(TFC_INTERNAL, "an unexpected message");
-  tfc_array_free(&answer);
-  tfc_array_free(&p.bytes);
+  tfc_wire_free(&answer);
+  tfc_wire_free(&p.bytes);
   free_plans(r); // the next entry needs the memory of its arena
   return s;
 }

@@ -23,7 +23,7 @@ static void *answer(void *arg) {
     tfc_pack_str(&p, tfc_str_from(text ? text : ""));
     // The pipe is used without a lock: a worker that hangs sends nothing, and one that still sends is ended now anyway.
     tfc_status_free(tfc_wire_send(answers, TFC_WIRE_WHERE, &p));
-    tfc_array_free(&p.bytes);
+    tfc_wire_free(&p.bytes);
     free(text);
     pthread_mutex_unlock(&lock);
   }

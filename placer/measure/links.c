@@ -138,7 +138,7 @@ tfc_status tfc_worker_links(struct tfc_worker *w, struct tfc_unpack *u) {
   TFC_TRY(s, tfc_wire_send(w->fd, TFC_WIRE_LINKS, &p));
 out:
   tfc_array_free(&times);
-  tfc_array_free(&p.bytes);
+  tfc_wire_free(&p.bytes);
   tfc_graph_release(g);
   return s;
 }

@@ -17,6 +17,7 @@
 #include "profiler/lock.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/base/memory_left.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/base/sandbox.h"
 
@@ -34,6 +35,7 @@ struct tfc_measurer {
   int fd;
   pid_t pid;
   uint32_t restarts;
+  uint64_t kills; // tfc_memory_kills when the worker was started
   tfc_wire_buffer message;
 };
 
@@ -78,6 +80,7 @@ static tfc_status start_worker(struct tfc_measurer *m) {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setsigmask(&attributes, &blocked);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  m->kills = tfc_memory_kills();
   int rc = posix_spawn(&m->pid, m->program, &actions, &attributes, argv, environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
@@ -143,11 +146,18 @@ static char *ask_where(struct tfc_measurer *m) {
   return text;
 }
 
-// Describes how a lost worker died.
-static char *cause(int status, bool hung, double seconds, const char *where) {
+// Describes how a lost worker died. *out_code: RESOURCE_EXHAUSTED if the system ended it for lack of memory, else
+// ABORTED.
+static char *cause(const struct tfc_measurer *m, int status, bool hung, double seconds, const char *where,
+                   tfc_code *out_code) {
+  *out_code = TFC_ABORTED;
   if (hung)
     return tfc_format("the measuring process gave no sign for %.0f s and was ended%s%s", seconds, where ? ": " : "",
                       where ? where : "");
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && tfc_memory_kills() > m->kills) {
+    *out_code = TFC_RESOURCE_EXHAUSTED;
+    return tfc_format("out of memory: the system killed the measuring process (SIGKILL), because memory ran out");
+  }
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
     return tfc_format("the measuring process was killed (SIGKILL): by the system where memory ran out, or by somebody");
   const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
@@ -167,9 +177,9 @@ static tfc_status set_up_once(struct tfc_measurer *m, struct tfc_unpack *out, bo
   int status = 0; // the code must differ from that for a missing device
   end_worker(m, code == TFC_DEADLINE_EXCEEDED, &status);
   *out_died = code == TFC_UNAVAILABLE;
-  char *why = cause(status, code == TFC_DEADLINE_EXCEEDED, m->setup_seconds, NULL);
+  char *why = cause(m, status, code == TFC_DEADLINE_EXCEEDED, m->setup_seconds, NULL, &code);
   tfc_status_free(s);
-  s = tfc_status_make(TFC_ABORTED, "loading and initialising the graph: %s", why ? why : "the process was lost");
+  s = tfc_status_make(code, "loading and initialising the graph: %s", why ? why : "the process was lost");
   free(why);
   return s;
 }
@@ -199,7 +209,7 @@ static void pack_tensor(struct tfc_pack *p, const struct tfc_tensor *t) {
   for (int64_t i = 0; i < tfc_tensor_elements(t); i++) tfc_pack_str(&strings, tfc_tensor_get_string(t, i));
   p->failed |= strings.failed;
   tfc_pack_array(p, strings.bytes.data, strings.bytes.count, 1);
-  tfc_array_free(&strings.bytes);
+  tfc_wire_free(&strings.bytes);
 }
 
 static void pack_setup(const struct tfc_measure_options *o, struct tfc_pack *p) {
@@ -334,8 +344,8 @@ void tfc_measurer_free(struct tfc_measurer *m) {
   int status;
   end_worker(m, false, &status);
   tfc_lock_release(m->lock);
-  tfc_array_free(&m->setup.bytes);
-  tfc_array_free(&m->message);
+  tfc_wire_free(&m->setup.bytes);
+  tfc_wire_free(&m->message);
   free(m->info.devices);
   free(m->info.note);
   free(m->info.tuning);
@@ -464,7 +474,7 @@ static tfc_status run_some(struct tfc_measurer *m, const struct tfc_measure_batc
   struct tfc_pack p = {0};
   pack_batch(b, left, m->info.node_count, &p);
   tfc_status s = tfc_wire_send(m->fd, TFC_WIRE_BATCH, &p);
-  tfc_array_free(&p.bytes);
+  tfc_wire_free(&p.bytes);
   while (!s) {
     uint32_t type, index = 0;
     struct tfc_unpack u;
@@ -521,7 +531,7 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
     char *where = hung ? ask_where(m) : NULL;
     end_worker(m, hung, &status);
     m->restarts++;
-    char *why = cause(status, hung, waited, where);
+    char *why = cause(m, status, hung, waited, where, &code);
     free(where);
     struct pending rest = {left.entry, 0};
     for (uint32_t i = 0; i < left.count; i++) {
@@ -534,7 +544,7 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
         at = i;
       } else if (i == at || at == TFC_NONE) {
         struct tfc_measured lost_entry = {
-            .entry = entry, .state = TFC_RESULT_FAILED, .code = TFC_ABORTED, .message = why, .ratio = (double)NAN};
+            .entry = entry, .state = TFC_RESULT_FAILED, .code = code, .message = why, .ratio = (double)NAN};
         s = fn(user, &lost_entry);
         if (s) break;
         at = i; // there was no heartbeat, so the first entry counts as the cause
@@ -559,7 +569,7 @@ static tfc_status links_once(struct tfc_measurer *m, double end_s, struct tfc_li
   struct tfc_pack p = {0};
   tfc_pack_f64(&p, end_s);
   tfc_status s = tfc_wire_send(m->fd, TFC_WIRE_LINKS, &p);
-  tfc_array_free(&p.bytes);
+  tfc_wire_free(&p.bytes);
   if (s) return s;
   TFC_RETURN_IF_ERROR(expect(m, TFC_WIRE_LINKS, m->hang_seconds, &u));
   struct tfc_link_time *times = copy_array(&u, sizeof *times, out_count);
@@ -572,15 +582,20 @@ static tfc_status links_once(struct tfc_measurer *m, double end_s, struct tfc_li
 }
 
 tfc_status tfc_measurer_links(struct tfc_measurer *m, double end_s, struct tfc_link_time **out, uint32_t *out_count) {
-  tfc_status s = links_once(m, end_s, out, out_count);
-  const bool hung = tfc_status_code(s) == TFC_DEADLINE_EXCEEDED;
-  if ((tfc_status_code(s) != TFC_UNAVAILABLE && !hung) || m->answered) return s;
-  int status = 0;
-  end_worker(m, hung, &status);
-  m->restarts++;
-  char *why = cause(status, hung, m->hang_seconds, NULL);
-  tfc_log(TFC_LOG_WARNING, "measuring links: %s; it is started again", why ? why : "the process was lost");
-  free(why);
-  tfc_status_free(s);
-  return tfc_status_annotate(links_once(m, end_s, out, out_count), "measuring links");
+  for (bool again = false;; again = true) {
+    tfc_status s = links_once(m, end_s, out, out_count);
+    tfc_code code = tfc_status_code(s);
+    const bool hung = code == TFC_DEADLINE_EXCEEDED;
+    if ((code != TFC_UNAVAILABLE && !hung) || m->answered) return tfc_status_annotate(s, "measuring links");
+    int status = 0;
+    end_worker(m, hung, &status);
+    tfc_status_free(s);
+    char *why = cause(m, status, hung, m->hang_seconds, NULL, &code); // no device is missing, so the code is another
+    s = tfc_status_make(code, "measuring links: %s", why ? why : "the process was lost");
+    free(why);
+    if (again) return s;
+    m->restarts++;
+    tfc_log(TFC_LOG_WARNING, "%s; it is started again", tfc_status_message(s));
+    tfc_status_free(s);
+  }
 }

@@ -2,18 +2,41 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/memory_account.h"
 
 static const uint64_t largest = (uint64_t)8 << 30; // a larger message is malformed
 
+// Feeds can make a message as large as the graph's tensors. So its memory is counted before it is taken: the system
+// would give out the addresses, and then end the process that writes there.
+static bool reserve(tfc_wire_buffer *buffer, size_t wanted) {
+  if (wanted <= buffer->capacity) return true;
+  const size_t more = wanted - buffer->capacity;
+  if (!tfc_account_take(tfc_account_host(), more)) return false;
+  char *grown = realloc(buffer->data, wanted);
+  if (!grown) {
+    tfc_account_give(tfc_account_host(), more);
+    return false;
+  }
+  buffer->data = grown, buffer->capacity = wanted;
+  return true;
+}
+
+void tfc_wire_free(tfc_wire_buffer *buffer) {
+  tfc_account_give(tfc_account_host(), buffer->capacity);
+  tfc_array_free(buffer);
+}
+
 void tfc_pack_bytes(struct tfc_pack *p, const void *data, size_t size) {
   if (p->failed || size == 0) return;
-  size_t wanted = p->bytes.count + size;
-  if (wanted > p->bytes.capacity && !tfc_array_reserve(&p->bytes, wanted + wanted / 2)) {
-    p->failed = true;
+  const size_t wanted = p->bytes.count + size;
+  const bool large = size >= 1 << 20; // a feed: nothing of its size follows
+  if (wanted > p->bytes.capacity && !reserve(&p->bytes, large ? wanted : wanted + wanted / 2)) {
+    p->failed = wanted;
     return;
   }
   memcpy(p->bytes.data + p->bytes.count, data, size);
@@ -79,7 +102,9 @@ tfc_str tfc_unpack_str(struct tfc_unpack *u) {
 }
 
 tfc_status tfc_wire_send(int fd, enum tfc_wire_type type, const struct tfc_pack *body) {
-  if (body && body->failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a message");
+  if (body && body->failed)
+    return tfc_status_annotate(tfc_account_exhausted(tfc_account_host(), body->failed),
+                               "a message for the measuring process, which contains the feeds");
   uint64_t head[2] = {type, body ? body->bytes.count : 0};
   for (int part = 0; part < 2; part++) {
     const char *data = part ? (body ? body->bytes.data : NULL) : (const char *)head;
@@ -117,14 +142,27 @@ static tfc_status receive(int fd, int64_t *left_ns, const atomic_bool *cancel, c
   return NULL;
 }
 
+static tfc_status skip(int fd, int64_t *left_ns, const atomic_bool *cancel, uint64_t size) {
+  char rest[16384];
+  for (uint64_t n; size; size -= n) {
+    n = size < sizeof rest ? size : sizeof rest;
+    TFC_RETURN_IF_ERROR(receive(fd, left_ns, cancel, rest, (size_t)n));
+  }
+  return NULL;
+}
+
 tfc_status tfc_wire_receive(int fd, int64_t timeout_ns, const atomic_bool *cancel, uint32_t *out_type,
                             tfc_wire_buffer *buffer) {
   uint64_t head[2];
   int64_t left = timeout_ns < 0 ? -1 : timeout_ns;
   TFC_RETURN_IF_ERROR(receive(fd, &left, cancel, (char *)head, sizeof head));
-  if (head[1] > largest || !tfc_array_reserve(buffer, head[1] + 1))
+  if (head[1] > largest)
     return tfc_status_make(TFC_UNAVAILABLE, "the measuring process sent a message of %llu bytes",
                            (unsigned long long)head[1]);
+  if (!reserve(buffer, head[1] + 1)) {
+    TFC_RETURN_IF_ERROR(skip(fd, &left, cancel, head[1]));
+    return tfc_status_annotate(tfc_account_exhausted(tfc_account_host(), head[1] + 1), "reading a message");
+  }
   TFC_RETURN_IF_ERROR(receive(fd, &left, cancel, buffer->data, (size_t)head[1]));
   buffer->count = (size_t)head[1];
   *out_type = (uint32_t)head[0];

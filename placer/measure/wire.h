@@ -26,9 +26,11 @@ enum tfc_wire_type {
 #undef TFC_WIRE_ENUM
 };
 
+typedef TFC_ARRAY(char) tfc_wire_buffer; // counted in the host's account
+void tfc_wire_free(tfc_wire_buffer *buffer);
 struct tfc_pack { // a message that is being written; when zeroed, it is empty
-  TFC_ARRAY(char) bytes;
-  bool failed; // memory ran out
+  tfc_wire_buffer bytes;
+  size_t failed; // bytes that there was no memory for; 0: none
 };
 void tfc_pack_bytes(struct tfc_pack *p, const void *data, size_t size); // copies the bytes as they are
 void tfc_pack_u32(struct tfc_pack *p, uint32_t x);
@@ -51,8 +53,8 @@ const void *tfc_unpack_array(struct tfc_unpack *u, size_t size, size_t *out_coun
 
 TFC_MUST_USE tfc_status tfc_wire_send(int fd, enum tfc_wire_type type, const struct tfc_pack *body);
 // Waits up to timeout_ns (< 0: without limit) for a whole message; its body goes to `buffer`. DEADLINE_EXCEEDED: no
-// message came; UNAVAILABLE: the other end is closed; CANCELLED: `cancel` (may be NULL) was set.
-typedef TFC_ARRAY(char) tfc_wire_buffer;
+// message came; UNAVAILABLE: the other end is closed; CANCELLED: `cancel` (may be NULL) was set; RESOURCE_EXHAUSTED:
+// the message was read, but there was no memory to keep it.
 TFC_MUST_USE tfc_status tfc_wire_receive(int fd, int64_t timeout_ns, const atomic_bool *cancel, uint32_t *out_type,
                                          tfc_wire_buffer *buffer);
 

@@ -36,7 +36,7 @@ static tfc_status fail_back(struct tfc_worker *w, tfc_status status) {
   tfc_pack_str(&p, tfc_str_from(tfc_status_message(status)));
   tfc_status_free(status);
   tfc_status s = tfc_wire_send(w->fd, TFC_WIRE_FAILED, &p);
-  tfc_array_free(&p.bytes);
+  tfc_wire_free(&p.bytes);
   return s;
 }
 
@@ -52,7 +52,8 @@ static tfc_status read_feed(struct tfc_worker *w, struct tfc_unpack *u, uint32_t
   if (u->failed) return tfc_status_make(TFC_INTERNAL, "a broken message");
   TFC_RETURN_IF_ERROR(tfc_graph_parse_output(w->graph, name, &w->feeds[i]));
   w->shapes[i] = shape;
-  TFC_RETURN_IF_ERROR(tfc_tensor_create(type, &shape, &w->values[i]));
+  TFC_RETURN_IF_ERROR(
+      tfc_status_annotate(tfc_tensor_create(type, &shape, &w->values[i]), "the feed '%.*s'", TFC_STR_ARG(name)));
   if (type != TFC_STRING) {
     if (size != w->values[i].size) return tfc_status_make(TFC_INTERNAL, "a feed of the wrong size");
     memcpy(w->values[i].data, data, size);
@@ -60,7 +61,7 @@ static tfc_status read_feed(struct tfc_worker *w, struct tfc_unpack *u, uint32_t
   }
   struct tfc_unpack strings = {data, (const char *)data + size, false};
   for (int64_t k = 0; k < tfc_tensor_elements(&w->values[i]); k++)
-    if (!tfc_tensor_set_string(&w->values[i], k, tfc_unpack_str(&strings))) return tfc_status_no_memory("measuring");
+    TFC_RETURN_IF_ERROR(tfc_tensor_set_string(&w->values[i], k, tfc_unpack_str(&strings)));
   return NULL;
 }
 
@@ -240,7 +241,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   TFC_TRY(s, tfc_wire_send(w->fd, TFC_WIRE_SETUP, &p));
 out:
   tfc_plan_free(plan);
-  tfc_array_free(&p.bytes);
+  tfc_wire_free(&p.bytes);
   tfc_shapes_deinit(&shapes);
   free(known);
   free(path);
@@ -271,7 +272,14 @@ static void tear_down(struct tfc_worker *w) {
   free(w->async);
   free(w->runs);
   tfc_graph_release(w->graph);
-  tfc_array_free(&w->setup);
+}
+
+// Does what a message asks for. `first`: it is the first one, which must be the set-up.
+static tfc_status answer(struct tfc_worker *w, uint32_t type, bool first, struct tfc_unpack *u) {
+  if (type == TFC_WIRE_SETUP && first) return set_up(w, u);
+  if (type == TFC_WIRE_BATCH && !first) return tfc_worker_batch(w, u);
+  if (type == TFC_WIRE_LINKS && !first) return tfc_worker_links(w, u);
+  return tfc_status_make(TFC_INTERNAL, "an unexpected message");
 }
 
 int tfc_measure_worker_main(int argc, char **argv) {
@@ -288,18 +296,13 @@ int tfc_measure_worker_main(int argc, char **argv) {
   tfc_guard_start(w.fd);
   for (bool first = true; !s; first = false) {
     uint32_t type = 0;
-    s = tfc_wire_receive(w.fd, -1, NULL, &type, &message);
-    if (s) break; // the parent has closed the pipe, which is the normal end
-    struct tfc_unpack u = {message.data, message.data + message.count, false};
-    tfc_status done = NULL;
-    if (type == TFC_WIRE_SETUP && first)
-      done = set_up(&w, &u);
-    else if (type == TFC_WIRE_BATCH && !first)
-      done = tfc_worker_batch(&w, &u);
-    else if (type == TFC_WIRE_LINKS && !first)
-      done = tfc_worker_links(&w, &u);
-    else
-      done = tfc_status_make(TFC_INTERNAL, "an unexpected message");
+    tfc_status done = tfc_wire_receive(w.fd, -1, NULL, &type, &message);
+    if (done && tfc_status_code(done) != TFC_RESOURCE_EXHAUSTED) {
+      s = done; // the parent has closed the pipe, which is the normal end
+      break;
+    }
+    if (!done) done = answer(&w, type, first, &(struct tfc_unpack){message.data, message.data + message.count, false});
+    if (first) tfc_wire_free(&message); // it held the feeds
     if (done && w.lost)
       s = done; // the parent notices the closed pipe
     else if (done)
@@ -308,6 +311,6 @@ int tfc_measure_worker_main(int argc, char **argv) {
   if (w.lost) close(w.fd);
   tfc_status_free(s);
   tear_down(&w);
-  tfc_array_free(&message);
+  tfc_wire_free(&message);
   return 0;
 }

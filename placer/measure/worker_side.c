@@ -9,7 +9,7 @@ tfc_status tfc_worker_beat(struct tfc_worker *w, uint32_t entry) {
   struct tfc_pack p = {0};
   tfc_pack_u32(&p, entry);
   tfc_status s = tfc_wire_send(w->fd, TFC_WIRE_BEAT, &p);
-  tfc_array_free(&p.bytes);
+  tfc_wire_free(&p.bytes);
   return s;
 }
 

@@ -31,7 +31,6 @@ struct tfc_worker {
   struct tfc_execution execution; // owned; its limits are checked against what plans need
   char *checkpoint;               // prefix, "" for none
   uint64_t *most_bytes;           // [devices of sides[0]] the memory limits
-  tfc_wire_buffer setup;          // the set-up message, which names point into
 };
 
 // Opens the side's devices, initialises its variables and takes a snapshot of them, once.

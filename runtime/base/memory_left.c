@@ -53,18 +53,19 @@ out:
   free(limit), free(usage), free(stat);
 }
 
-// The memory of this process: the size of its address space, of the part that is resident, and of its own data.
+// The memory of this process: the size of its address space, of the part that is resident, of that without the pages of
+// files (libraries), and of its own data.
 struct pages {
-  uint64_t size, resident, data; // bytes
+  uint64_t size, resident, anonymous, data; // bytes
 };
 static struct pages own_pages(void) {
   char text[256];
-  unsigned long long size = 0, resident = 0, data = 0;
+  unsigned long long size = 0, resident = 0, shared = 0, data = 0;
   if (!tfc_read_small("/proc/self/statm", text, sizeof text) ||
-      sscanf(text, "%llu %llu %*u %*u %*u %llu", &size, &resident, &data) != 3)
+      sscanf(text, "%llu %llu %llu %*u %*u %llu", &size, &resident, &shared, &data) != 4)
     return (struct pages){0};
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-  return (struct pages){size * page, resident * page, data * page};
+  return (struct pages){size * page, resident * page, (resident - least(resident, shared)) * page, data * page};
 }
 
 static _Atomic uint64_t process_limit = UINT64_MAX;
@@ -94,6 +95,11 @@ void tfc_memory_bound(struct tfc_memory_bound *out) {
   *out = b;
 }
 
+uint64_t tfc_memory_kills(void) {
+  char text[32768];
+  return tfc_read_small("/proc/vmstat", text, sizeof text) ? number_of(text, "oom_kill ") : 0;
+}
+
 uint64_t tfc_memory_left(void) {
   struct tfc_memory_bound b;
   tfc_memory_bound(&b);
@@ -115,7 +121,9 @@ static bool look(uint64_t now, uint64_t bytes) {
     atomic_store(&allowed, now + MOST_AHEAD);
     return true;
   }
-  uint64_t resident = own_pages().resident;
+  // Libraries are read page by page while the first steps run. Counted here, these pages would look like granted memory
+  // that was touched.
+  uint64_t resident = own_pages().anonymous;
   uint64_t before = now - bytes;
   if (resident > before && resident - before > other) other = resident - before;
   uint64_t touched = least(before, resident > other ? resident - other : 0);
@@ -155,7 +163,7 @@ void tfc_memory_give_back(size_t bytes) {
 void tfc_memory_mark(void) {
   pthread_mutex_lock(&lock);
   trim_heap();
-  uint64_t resident = own_pages().resident, now = atomic_load(&granted);
+  uint64_t resident = own_pages().anonymous, now = atomic_load(&granted);
   other = resident > now ? resident - now : 0;
   atomic_store(&allowed, 0);
   pthread_mutex_unlock(&lock);

@@ -30,4 +30,8 @@ void tfc_memory_give_back(size_t bytes);
 // graph. Call this before much is granted (when a session is created).
 void tfc_memory_mark(void);
 
+// How many processes the system has killed since it was started because memory ran out, here or in a control group; 0
+// if it does not say. A process that was killed while this number rose was probably one of them.
+uint64_t tfc_memory_kills(void);
+
 #endif

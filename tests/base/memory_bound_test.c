@@ -23,6 +23,7 @@ static int played_limit(int which, struct rlimit *out);
 #define tfc_memory_grant played_grant
 #define tfc_memory_give_back played_give_back
 #define tfc_memory_mark played_mark
+#define tfc_memory_kills played_kills
 #include "runtime/base/memory_left.c"
 #undef tfc_read_small
 #undef getrlimit
@@ -164,10 +165,32 @@ static void test_touched(void **state) {
   assert_true(played_grant(left - margin));
 }
 
+// Pages of files that become resident meanwhile, of libraries that are read when a step first needs them, are not
+// granted memory that was touched: all that was granted is still to come.
+static void test_libraries(void **state) {
+  (void)state;
+  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), margin = 8 << 20;
+  put("/g/own/memory.max", "100000000\n");
+  put("/g/own/memory.current", "20000000\n");
+  played_mark(); // 1000 pages are resident, 10 of them of files
+  assert_true(played_grant(5000 * page));
+  put("/proc/self/statm", "9000 6000 5010 10 0 3000 0\n"); // 5000 more pages, all of files
+  assert_false(played_grant(80000000 - margin - 5000 * page + 1));
+  assert_true(played_grant(80000000 - margin - 5000 * page));
+}
+
+static void test_kills(void **state) {
+  (void)state;
+  assert_true(played_kills() == 0); // the kernel does not tell
+  put("/proc/vmstat", "nr_free_pages 5\noom_kill_disable 3\noom_kill 42\nballoon_inflate 0\n");
+  assert_true(played_kills() == 42);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_machine, reset), cmocka_unit_test_setup(test_groups, reset),
       cmocka_unit_test_setup(test_process, reset), cmocka_unit_test_setup(test_granted, reset),
-      cmocka_unit_test_setup(test_touched, reset)};
+      cmocka_unit_test_setup(test_touched, reset), cmocka_unit_test_setup(test_libraries, reset),
+      cmocka_unit_test_setup(test_kills, reset)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #   tests/cli/memory_limit_test.sh BUILD
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-run=$1/bin/tfc-run
+run=$1/bin/tfc-run place=$1/bin/tfc-place
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 unset OPENBLAS_CORETYPE
@@ -46,19 +46,31 @@ make_group() { # version controller-file folders...
   return 1
 }
 own() { sed -nE "s/^[0-9]+:$1:(.*)/\1/p" /proc/self/cgroup | head -1; }
-in_group() {
+in_group() { # WHAT CONTROLLER-FILE
+  local limit rc
   ( echo "$BASHPID" >"$group/cgroup.procs" && exec "$run" "${large[@]}" ) >/dev/null 2>"$out/err"
   refused "$1" $? "its control group"
+  # tfc-place holds the feeds in two processes, as tensors and in the message between them: everything has to be counted.
+  for limit in 60000000 100000000; do
+    echo $limit >"$group/$2"
+    ( echo "$BASHPID" >"$group/cgroup.procs" && exec "$place" --graph examples/mlp.pb --devices cpu:0-1 --batch 7000 \
+      --time 2s --wait --quiet --report none --db "$out/p.db" --out "$out/p.json" ) >/dev/null 2>"$out/err"
+    rc=$?
+    if [ $rc != 5 ] || ! grep -qE "feed.*out of memory: [0-9.]+ MB asked for, .*limit [0-9.]+ MB \(its control group\)" "$out/err"; then
+      printf '%s: tfc-place under %s bytes: exit %s: %s\n' "$1" $limit $rc "$(tail -n 1 "$out/err")"
+      failed=1
+    fi
+  done
   rmdir "$group"
 }
 made=0
 if make_group memory.limit_in_bytes "/sys/fs/cgroup/memory$(own '([a-z_]+,)*memory(,[a-z_]+)*' | sed 's/^\/$//')" /sys/fs/cgroup/memory; then
-  in_group "group of version 1"
+  in_group "group of version 1" memory.limit_in_bytes
   made=1
 fi
 for top in /sys/fs/cgroup /sys/fs/cgroup/unified; do
   if make_group memory.max "$top$(own '' | sed 's/^\/$//')" "$top"; then
-    in_group "group of version 2"
+    in_group "group of version 2" memory.max
     made=1
     break
   fi

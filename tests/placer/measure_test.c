@@ -3,14 +3,19 @@
 #include "tests/common/test.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "placer/measure/measure.h"
+#include "placer/measure/wire.h"
 #include "profiler/lock.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/step.h"
@@ -267,6 +272,116 @@ static void test_a_hang_costs_one(void **state) {
   lose_a_worker(SIGSTOP, "no sign for 12 s");
 }
 
+// --- Workers that die whenever they are asked to measure links -------------------------------------------------------
+// Such a worker reads its messages through a relay, which looks at their types. What it does when the message comes:
+// "killed"; or the folder of a control group, which it joins, and then writes to more memory than the group may have.
+#define DEATH "TFC_TEST_DEATH"
+static struct relay { int outer, inner; } relay;
+
+static void die(void) {
+  const char *group = getenv(DEATH);
+  if (group[0] == '/') {
+    char path[256];
+    enum { TOO_MUCH = 256 << 20 };
+    snprintf(path, sizeof path, "%s/cgroup.procs", group);
+    FILE *file = fopen(path, "w");
+    if (file && fputs("0", file) >= 0 && fclose(file) == 0) {
+      char *memory = malloc(TOO_MUCH);
+      for (size_t i = 0; memory && i < TOO_MUCH; i += 1024) ((volatile char *)memory)[i] = 1;
+    }
+    _exit(3); // the group did not limit it
+  }
+  raise(SIGKILL);
+}
+
+// Passes on `size` bytes; false: an end is closed.
+static bool pass(int from, int to, char *bytes, size_t size) {
+  return recv(from, bytes, size, MSG_WAITALL) == (ssize_t)size && send(to, bytes, size, MSG_NOSIGNAL) == (ssize_t)size;
+}
+static void *to_worker(void *unused) {
+  uint64_t head[2];
+  char bytes[65536];
+  bool open = true;
+  while (open && recv(relay.outer, head, sizeof head, MSG_WAITALL) == (ssize_t)sizeof head) {
+    if (head[0] == TFC_WIRE_LINKS) die();
+    open = send(relay.inner, head, sizeof head, MSG_NOSIGNAL) == (ssize_t)sizeof head;
+    for (uint64_t n; open && head[1]; head[1] -= n) {
+      n = head[1] < sizeof bytes ? head[1] : sizeof bytes;
+      open = pass(relay.outer, relay.inner, bytes, (size_t)n);
+    }
+  }
+  shutdown(relay.inner, SHUT_WR);
+  return unused;
+}
+static void *from_worker(void *unused) {
+  char byte;
+  while (pass(relay.inner, relay.outer, &byte, 1)) {
+  }
+  return unused;
+}
+static int mortal_worker(int argc, char **argv) {
+  int ends[2];
+  char number[16];
+  pthread_t threads[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return 4;
+  relay = (struct relay){atoi(argv[2]), ends[0]};
+  snprintf(number, sizeof number, "%d", ends[1]);
+  argv[2] = number;
+  pthread_create(&threads[0], NULL, to_worker, NULL);
+  pthread_create(&threads[1], NULL, from_worker, NULL);
+  return tfc_measure_worker_main(argc, argv);
+}
+
+// The second loss ends the measurement. No device is missing then, so the code must not say so.
+static void links_are_never_measured(const char *death, tfc_code code, const char *message) {
+  struct fixture f;
+  struct tfc_measurer *m = NULL;
+  struct tfc_link_time *times = NULL;
+  uint32_t count = 0;
+  make(&f);
+  setenv(DEATH, death, 1);
+  assert_ok(tfc_measurer_create(&f.options, &m));
+  assert_fails(tfc_measurer_links(m, links_end_s, &times, &count), code, message);
+  assert_int_equal(tfc_measurer_restarts(m), 1);
+  unsetenv(DEATH);
+  assert_ok(tfc_measurer_links(m, links_end_s, &times, &count)); // a worker that lives is started for the next request
+  free(times);
+  tfc_measurer_free(m);
+  unmake(&f);
+}
+static void test_links_lost_twice(void **state) {
+  (void)state;
+  links_are_never_measured("killed", TFC_ABORTED, "measuring links: the measuring process was killed (SIGKILL)");
+}
+
+// Makes a control group with a limit of memory; false: that is not possible here.
+static bool make_group(char *group, size_t size) {
+  static const char *const places[][2] = {{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+                                          {"/sys/fs/cgroup", "memory.max"},
+                                          {"/sys/fs/cgroup/unified", "memory.max"}};
+  char path[256];
+  for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    snprintf(group, size, "%s/tfc-measure-test-%d", places[i][0], (int)getpid());
+    if (mkdir(group, 0755) != 0) continue;
+    snprintf(path, sizeof path, "%s/%s", group, places[i][1]);
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    const bool limited = fd >= 0 && write(fd, "67108864", 8) == 8;
+    if (fd >= 0) close(fd);
+    if (limited) return true;
+    rmdir(group);
+  }
+  return false;
+}
+
+// A worker that the system kills because memory ran out is an error of memory, wherever it happens.
+static void test_killed_for_memory(void **state) {
+  (void)state;
+  char group[128];
+  if (!make_group(group, sizeof group)) skip();
+  links_are_never_measured(group, TFC_RESOURCE_EXHAUSTED, "because memory ran out");
+  rmdir(group);
+}
+
 static void test_bad_options(void **state) {
   (void)state;
   struct fixture f;
@@ -394,11 +509,14 @@ static void test_fills_queues(void **state) {
 }
 
 int main(int argc, char **argv) {
-  if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
+  if (tfc_measure_is_worker(argc, argv))
+    return getenv(DEATH) ? mortal_worker(argc, argv) : tfc_measure_worker_main(argc, argv);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_measures),
                                      cmocka_unit_test(test_a_crash_costs_one),
                                      cmocka_unit_test(test_a_crash_is_made_up_for),
                                      cmocka_unit_test(test_a_hang_costs_one),
+                                     cmocka_unit_test(test_links_lost_twice),
+                                     cmocka_unit_test(test_killed_for_memory),
                                      cmocka_unit_test(test_bad_options),
                                      cmocka_unit_test(test_supported),
                                      cmocka_unit_test(test_waits),
