@@ -15,9 +15,10 @@ static tfc_status strings_to_tensor(const tfc_array *array, const struct tfc_sha
       return tfc_status_make(TFC_INVALID_ARGUMENT, "element %lld has %zu bytes and no data", (long long)i,
                              from[i].size);
     }
-    if (tfc_tensor_set_string(&t, i, (tfc_str){from[i].data, from[i].size})) continue;
+    tfc_status s = tfc_tensor_set_string(&t, i, (tfc_str){from[i].data, from[i].size});
+    if (!s) continue;
     tfc_tensor_release(&t);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory copying strings");
+    return s;
   }
   *out = t;
   return NULL;

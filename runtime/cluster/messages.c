@@ -59,8 +59,7 @@ static tfc_status unpack_strings(const struct tfc_message *m, struct tfc_tensor 
   uint64_t left = m->body_size - count * sizeof(uint64_t);
   for (uint64_t i = 0; i < count; i++) {
     if (lengths[i] > left) return tfc_status_make(TFC_INVALID_ARGUMENT, "a tensor's strings are longer than it says");
-    if (!tfc_tensor_set_string(t, (int64_t)i, (tfc_str){at, lengths[i]}))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a tensor of strings");
+    TFC_RETURN_IF_ERROR(tfc_tensor_set_string(t, (int64_t)i, (tfc_str){at, lengths[i]}));
     at += lengths[i], left -= lengths[i];
   }
   return left ? tfc_status_make(TFC_INVALID_ARGUMENT, "a tensor's strings are shorter than it says") : NULL;

@@ -136,11 +136,12 @@ tfc_status tfc_tensor_clone(const struct tfc_tensor *t, struct tfc_tensor *out) 
   if (tfc_dtype_is_plain(t->dtype)) {
     if (t->size) memcpy(copy.data, t->data, t->size);
   } else if (t->dtype == TFC_STRING) {
-    for (size_t i = 0; i < n; i++)
-      if (!tfc_tensor_set_string(&copy, (int64_t)i, tfc_tensor_get_string(t, (int64_t)i))) {
-        tfc_tensor_release(&copy);
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: copying a tensor of strings");
-      }
+    for (size_t i = 0; i < n; i++) {
+      tfc_status s = tfc_tensor_set_string(&copy, (int64_t)i, tfc_tensor_get_string(t, (int64_t)i));
+      if (!s) continue;
+      tfc_tensor_release(&copy);
+      return s;
+    }
   } else {
     struct tfc_object **from = t->data, **to = copy.data;
     for (size_t i = 0; i < n; i++) tfc_object_retain(to[i] = from[i]);
@@ -169,16 +170,17 @@ int64_t tfc_tensor_int(const struct tfc_tensor *t, int64_t index) {
   }
 }
 
-bool tfc_tensor_set_string(struct tfc_tensor *t, int64_t index, tfc_str value) {
+tfc_status tfc_tensor_set_string(struct tfc_tensor *t, int64_t index, tfc_str value) {
   struct tfc_string *s = (struct tfc_string *)t->data + index;
   struct tfc_buffer *b = t->buffer && t->buffer->destroy == destroy_strings ? t->buffer : NULL;
   char *data = NULL;
   if (value.size) {
-    if (b && !tfc_account_take(b->owner, value.size)) return false;
+    struct tfc_memory_account *account = b ? b->owner : tfc_account_current();
+    if (b && !tfc_account_take(account, value.size)) return tfc_account_exhausted(account, value.size);
     data = malloc(value.size);
     if (!data) {
-      if (b) tfc_account_give(b->owner, value.size);
-      return false;
+      if (b) tfc_account_give(account, value.size);
+      return tfc_account_exhausted(account, value.size);
     }
     memcpy(data, value.data, value.size);
     if (b) atomic_fetch_add_explicit(&b->beside, value.size, memory_order_relaxed);
@@ -191,7 +193,12 @@ bool tfc_tensor_set_string(struct tfc_tensor *t, int64_t index, tfc_str value) {
   }
   free(s->data);
   *s = (struct tfc_string){data, value.size};
-  return true;
+  return NULL;
+}
+
+tfc_status tfc_tensor_set_text(struct tfc_tensor *t, int64_t index, const struct tfc_text *text) {
+  if (text->failed) return tfc_account_exhausted(tfc_account_current(), text->size);
+  return tfc_tensor_set_string(t, index, (tfc_str){text->data, text->size});
 }
 
 tfc_str tfc_tensor_get_string(const struct tfc_tensor *t, int64_t index) {

@@ -99,8 +99,10 @@ static inline int64_t tfc_tensor_elements(const struct tfc_tensor *t) {
 }
 // Reads one element of an integer tensor (any width) as int64.
 int64_t tfc_tensor_int(const struct tfc_tensor *t, int64_t index);
-// Replaces a string element and frees the old one. False: out of memory.
-bool tfc_tensor_set_string(struct tfc_tensor *t, int64_t index, tfc_str value);
+// Replaces a string element and frees the old one. RESOURCE_EXHAUSTED says how many bytes there was no memory for.
+TFC_MUST_USE tfc_status tfc_tensor_set_string(struct tfc_tensor *t, int64_t index, tfc_str value);
+// The same with a text that was put together; one that failed for lack of memory is an error, too.
+TFC_MUST_USE tfc_status tfc_tensor_set_text(struct tfc_tensor *t, int64_t index, const struct tfc_text *text);
 tfc_str tfc_tensor_get_string(const struct tfc_tensor *t, int64_t index);
 // Reads an integer vector (or a scalar, as a vector of one) as dimensions. INVALID_ARGUMENT: it is not integer, has
 // rank > 1, or is too long.

@@ -219,7 +219,7 @@ static tfc_status read_strings(tfc_str data, const struct entry *e, struct tfc_t
   for (size_t i = 0; i < n; i++) {
     if (!tfc_wire_take(&w, sizes[i], &raw)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s", w.error);
     crc = tfc_crc32c(crc, raw.data, raw.size);
-    if (!tfc_tensor_set_string(t, (int64_t)i, raw)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_tensor_set_string(t, (int64_t)i, raw));
   }
   if (e->crc != tfc_crc32c_mask(crc)) s = wrong_checksum();
 out:
@@ -366,11 +366,12 @@ static tfc_status cut(const struct tfc_tensor *whole, const int64_t *starts, con
       memcpy((char *)out->data + (size_t)done * size, (const char *)whole->data + (size_t)from * size,
              (size_t)row * size);
     } else {
-      for (int64_t i = 0; i < row; i++)
-        if (!tfc_tensor_set_string(out, done + i, tfc_tensor_get_string(whole, from + i))) {
-          tfc_tensor_release(out);
-          return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-        }
+      for (int64_t i = 0; i < row; i++) {
+        tfc_status s = tfc_tensor_set_string(out, done + i, tfc_tensor_get_string(whole, from + i));
+        if (!s) continue;
+        tfc_tensor_release(out);
+        return s;
+      }
     }
     for (int d = rank - 2; d >= 0; d--) {
       if (++at[d] < shape.dims[d]) break;

@@ -210,8 +210,8 @@ static tfc_status copy_common(const struct tfc_tensor *from, const struct box *a
     }
     if (from->dtype != TFC_STRING)
       memcpy((char *)to->data + (size_t)target * size, (const char *)from->data + (size_t)source * size, size);
-    else if (!tfc_tensor_set_string(to, target, tfc_tensor_get_string(from, source)))
-      return tfc_status_no_memory("a checkpoint");
+    else
+      TFC_RETURN_IF_ERROR(tfc_tensor_set_string(to, target, tfc_tensor_get_string(from, source)));
     for (int d = rank - 1; d >= 0 && ++index[d] == high[d]; d--) index[d] = low[d];
   }
   *out_count += count;

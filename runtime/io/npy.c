@@ -160,7 +160,7 @@ static tfc_status set_text(struct tfc_tensor *t, int64_t i, tfc_str from, bool s
     text[size++] = (char)(first[more] | c >> 6 * more);
     while (more-- > 0) text[size++] = (char)(0x80 | (c >> 6 * more & 0x3f));
   }
-  if (!tfc_tensor_set_string(t, i, (tfc_str){text, size})) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_tensor_set_string(t, i, (tfc_str){text, size}));
 out:
   free(text);
   return s;
@@ -212,7 +212,7 @@ static tfc_status parse(tfc_str bytes, struct tfc_tensor *out) {
     } else if (dtype == TFC_STRING) {
       size_t n = width;
       while (n > 0 && from[n - 1] == 0) n--;
-      if (!tfc_tensor_set_string(&t, i, (tfc_str){from, n})) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_tensor_set_string(&t, i, (tfc_str){from, n}));
     } else {
       memcpy((char *)t.data + (size_t)i * element, from, element);
     }

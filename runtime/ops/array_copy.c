@@ -18,8 +18,7 @@ tfc_status ops_copy_elements(struct tfc_tensor *dst, int64_t dst_at, const struc
   }
   for (int64_t i = 0; i < n; i++) {
     if (dst->dtype == TFC_STRING) {
-      if (!tfc_tensor_set_string(dst, dst_at + i, tfc_tensor_get_string(src, src_at + i)))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_RETURN_IF_ERROR(tfc_tensor_set_string(dst, dst_at + i, tfc_tensor_get_string(src, src_at + i)));
     } else {
       struct tfc_object **to = (struct tfc_object **)dst->data + dst_at + i;
       struct tfc_object *from = ((struct tfc_object *const *)src->data)[src_at + i];

@@ -186,7 +186,7 @@ static tfc_status make_ready(struct barrier *b, struct partial *p) {
   if (!tuple) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_tensor_scalar_i64(p->index, &tuple[0]));
   TFC_TRY(s, tfc_tensor_create(TFC_STRING, &TFC_SHAPE_SCALAR, &tuple[1]));
-  if (!tfc_tensor_set_string(&tuple[1], 0, key)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_tensor_set_string(&tuple[1], 0, key));
   memcpy(tuple + 2, p->parts, b->components * sizeof *tuple);
   memset(p->parts, 0, b->components * sizeof *tuple);
   uint64_t *place = tfc_strmap_put(&b->by_key, key, GONE, NULL);

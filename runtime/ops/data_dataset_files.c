@@ -84,7 +84,7 @@ static tfc_status next_of(struct tfc_dataset_iterator *it, enum tfc_records_kind
     w->open = false;
   }
   TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_STRING, &TFC_SHAPE_SCALAR, &parts[0]));
-  if (!tfc_tensor_set_string(&parts[0], 0, value)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_RETURN_IF_ERROR(tfc_tensor_set_string(&parts[0], 0, value));
   return NULL;
 out: // the next call continues with the next file
   tfc_records_close(&w->file);

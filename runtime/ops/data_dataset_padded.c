@@ -37,8 +37,7 @@ static tfc_status fill(struct tfc_tensor *out, const struct tfc_tensor *value) {
   const int64_t n = tfc_tensor_elements(out);
   if (out->dtype == TFC_STRING) {
     const tfc_str text = tfc_tensor_get_string(value, 0);
-    for (int64_t i = 0; i < n; i++)
-      if (!tfc_tensor_set_string(out, i, text)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    for (int64_t i = 0; i < n; i++) TFC_RETURN_IF_ERROR(tfc_tensor_set_string(out, i, text));
     return NULL;
   }
   const size_t size = tfc_dtype_size(out->dtype);
@@ -64,8 +63,7 @@ static tfc_status put(struct tfc_tensor *to, int64_t at, const struct tfc_tensor
       continue;
     }
     for (int64_t k = 0; k < row; k++)
-      if (!tfc_tensor_set_string(to, place + k, tfc_tensor_get_string(from, i + k)))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_RETURN_IF_ERROR(tfc_tensor_set_string(to, place + k, tfc_tensor_get_string(from, i + k)));
   }
   return NULL;
 }

@@ -281,8 +281,7 @@ static tfc_status to_string(struct tfc_kernel_ctx *ctx) {
       tfc_resources_find_or_create(ctx->env->resources, handles, tfc_str_from(name), &iterator_type, itself, o, &kept));
   tfc_object_release(kept);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y));
-  return tfc_tensor_set_string(y, 0, tfc_str_from(name)) ? NULL
-                                                         : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return tfc_tensor_set_string(y, 0, tfc_str_from(name));
 }
 static tfc_status from_string(struct tfc_kernel_ctx *ctx) {
   struct tfc_object *o = NULL;

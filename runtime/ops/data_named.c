@@ -15,9 +15,8 @@ tfc_status tfc_named_make(struct tfc_kernel_ctx *ctx, const struct tfc_object_ty
   if (handle) return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
   tfc_object_release(o); // the session has its own reference
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y));
-  if (!tfc_tensor_set_string(y, 0, container) || !tfc_tensor_set_string(y, 1, name))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  return NULL;
+  TFC_RETURN_IF_ERROR(tfc_tensor_set_string(y, 0, container));
+  return tfc_tensor_set_string(y, 1, name);
 }
 
 tfc_status tfc_named_get(struct tfc_kernel_ctx *ctx, const struct tfc_object_type *type, struct tfc_object **out) {

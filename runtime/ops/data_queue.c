@@ -263,8 +263,8 @@ static tfc_status batch(struct tfc_queue *q, struct tfc_kernel_ctx *ctx, uint32_
       for (int k = 0; k < shape.rank; k++) to += at[k] * to_strides[k];
       if (plain)
         memcpy((char *)y->data + (size_t)to * size, (const char *)x->data + (size_t)e * size, size);
-      else if (y->dtype == TFC_STRING && !tfc_tensor_set_string(y, to, tfc_tensor_get_string(x, e)))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      else if (y->dtype == TFC_STRING)
+        TFC_RETURN_IF_ERROR(tfc_tensor_set_string(y, to, tfc_tensor_get_string(x, e)));
       for (int k = shape.rank; k-- > 0;) {
         if (++at[k] < x->shape.dims[k]) break;
         at[k] = 0;

@@ -217,9 +217,8 @@ static tfc_status deliver(struct request *q) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(q->ctx, 1, TFC_STRING, &shape, &values));
   for (size_t i = 0; i < q->records.count; i++) {
     const struct record *r = &q->records.data[i];
-    if (!tfc_tensor_set_string(keys, (int64_t)i, (tfc_str){r->key, r->key_size}) ||
-        !tfc_tensor_set_string(values, (int64_t)i, (tfc_str){r->value, r->value_size}))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_RETURN_IF_ERROR(tfc_tensor_set_string(keys, (int64_t)i, (tfc_str){r->key, r->key_size}));
+    TFC_RETURN_IF_ERROR(tfc_tensor_set_string(values, (int64_t)i, (tfc_str){r->value, r->value_size}));
   }
   return NULL;
 }

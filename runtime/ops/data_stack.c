@@ -61,8 +61,8 @@ static tfc_status stack_create_ref(struct tfc_kernel_ctx *ctx) {
         tfc_resources_find_or_create(ctx->env->step_resources, TFC_STR("_stacks"), view, &stack_type, hand_over, s, &o);
   tfc_object_release(status ? &s->object : o); // the step has its own reference
   if (!status) status = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y);
-  if (!status && (!tfc_tensor_set_string(y, 0, TFC_STR("_stacks")) || !tfc_tensor_set_string(y, 1, view)))
-    status = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!status) status = tfc_tensor_set_string(y, 0, TFC_STR("_stacks"));
+  if (!status) status = tfc_tensor_set_string(y, 1, view);
   tfc_text_deinit(&name);
   return status;
 }

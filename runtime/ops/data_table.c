@@ -271,7 +271,7 @@ static tfc_status set_element(const struct text_file *f, tfc_str line, int64_t n
     char buffer[32];
     if (column == LINE_NUMBER)
       text = (tfc_str){buffer, (size_t)snprintf(buffer, sizeof buffer, "%lld", (long long)whole)};
-    if (!tfc_tensor_set_string(t, number, text)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_RETURN_IF_ERROR(tfc_tensor_set_string(t, number, text));
     return NULL;
   }
   case TFC_INT32:
@@ -447,7 +447,7 @@ static tfc_status export_pairs(struct tfc_kernel_ctx *ctx, struct table *t) {
     tfc_str key = {e->key, e->key_size};
     if (find(t, key) != e) continue; // the entry was removed
     if (t->key_dtype == TFC_STRING) {
-      if (!tfc_tensor_set_string(keys, at, key)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_RETURN_IF_ERROR(tfc_tensor_set_string(keys, at, key));
     } else {
       memcpy((char *)keys->data + (size_t)at * key.size, key.data, key.size);
     }

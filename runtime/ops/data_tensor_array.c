@@ -102,8 +102,8 @@ static tfc_status give_handle(struct tfc_kernel_ctx *ctx, struct tensor_array *a
                                      &kept);
   tfc_object_release(kept);
   if (!s) s = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE(2), &y);
-  if (!s && (!tfc_tensor_set_string(y, 0, TFC_STR(CONTAINER)) || !tfc_tensor_set_string(y, 1, name)))
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) s = tfc_tensor_set_string(y, 0, TFC_STR(CONTAINER));
+  if (!s) s = tfc_tensor_set_string(y, 1, name);
   tfc_text_deinit(&text);
   return s;
 }

@@ -59,8 +59,7 @@ tfc_status tfc_data_row(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, 
   }
   for (int64_t i = 0; i < n; i++) {
     if (t->dtype == TFC_STRING) {
-      if (!tfc_tensor_set_string(out, i, tfc_tensor_get_string(t, index * n + i)))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_RETURN_IF_ERROR(tfc_tensor_set_string(out, i, tfc_tensor_get_string(t, index * n + i)));
     } else {
       struct tfc_object *o = ((struct tfc_object **)t->data)[index * n + i];
       tfc_object_retain(o);
@@ -78,8 +77,7 @@ tfc_status tfc_data_copy(struct tfc_tensor *to, int64_t at, const struct tfc_ten
   }
   for (int64_t i = 0; i < n; i++) {
     if (to->dtype == TFC_STRING) {
-      if (!tfc_tensor_set_string(to, at + i, tfc_tensor_get_string(from, i)))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_RETURN_IF_ERROR(tfc_tensor_set_string(to, at + i, tfc_tensor_get_string(from, i)));
     } else {
       struct tfc_object **place = (struct tfc_object **)to->data + at + i, *o = ((struct tfc_object **)from->data)[i];
       tfc_object_retain(o);

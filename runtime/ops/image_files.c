@@ -84,13 +84,6 @@ out:
   return s;
 }
 
-static tfc_status give_text(struct tfc_kernel_ctx *ctx, int64_t i, struct tfc_text *file, struct tfc_tensor *y) {
-  if (file->failed || !tfc_tensor_set_string(y, i, (tfc_str){file->data, file->size}))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  (void)ctx;
-  return NULL;
-}
-
 static tfc_status encode_png(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
@@ -109,7 +102,7 @@ static tfc_status encode_png(struct tfc_kernel_ctx *ctx) {
     struct tfc_text file = {0};
     tfc_status s = tfc_png_write((const char *)x->data + (size_t)i * size, d[0], d[1], (int)d[2],
                                  x->dtype == TFC_UINT16 ? 16 : 8, (int)compression, &file);
-    if (!s) s = give_text(ctx, i, &file, y);
+    if (!s) s = tfc_tensor_set_text(y, i, &file);
     tfc_text_deinit(&file);
     if (s) return s;
   }
@@ -140,7 +133,7 @@ static tfc_status encode_jpeg_of(struct tfc_kernel_ctx *ctx, int quality) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y));
   struct tfc_text file = {0};
   tfc_status s = tfc_jpeg_write(x->data, x->shape.dims[0], x->shape.dims[1], (int)channels, &style, &file);
-  if (!s) s = give_text(ctx, 0, &file, y);
+  if (!s) s = tfc_tensor_set_text(y, 0, &file);
   tfc_text_deinit(&file);
   return s;
 }

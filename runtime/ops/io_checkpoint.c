@@ -15,8 +15,7 @@ static tfc_status sharded_filename(struct tfc_kernel_ctx *ctx) {
   tfc_text_printf(&text, "-%05lld-of-%05lld", (long long)ops_scalar_int(ctx->inputs[1]),
                   (long long)ops_scalar_int(ctx->inputs[2]));
   tfc_status s = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y);
-  if (!s && (text.failed || !tfc_tensor_set_string(y, 0, (tfc_str){text.data, text.size})))
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) s = tfc_tensor_set_text(y, 0, &text);
   tfc_text_deinit(&text);
   return s;
 }
@@ -27,8 +26,7 @@ static tfc_status sharded_filespec(struct tfc_kernel_ctx *ctx) {
   tfc_text_add(&text, tfc_tensor_get_string(ctx->inputs[0], 0));
   tfc_text_printf(&text, "-?\?\?\?\?-of-%05lld", (long long)ops_scalar_int(ctx->inputs[1]));
   tfc_status s = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y);
-  if (!s && (text.failed || !tfc_tensor_set_string(y, 0, (tfc_str){text.data, text.size})))
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) s = tfc_tensor_set_text(y, 0, &text);
   tfc_text_deinit(&text);
   return s;
 }

@@ -25,9 +25,9 @@ static tfc_status decode_compressed(struct tfc_kernel_ctx *ctx) {
                              TFC_STR_ARG(how));
     }
     TFC_RETURN_IF_ERROR(s);
-    const bool ok = tfc_tensor_set_string(y, i, (tfc_str){plain, size});
+    const tfc_status status = tfc_tensor_set_string(y, i, (tfc_str){plain, size});
     free(plain);
-    if (!ok) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_RETURN_IF_ERROR(status);
   }
   return NULL;
 }

@@ -134,8 +134,7 @@ tfc_status tfc_column_copy(const struct tfc_column *c, int64_t from, int64_t n, 
     return NULL;
   }
   for (int64_t i = 0; i < n; i++)
-    if (!tfc_tensor_set_string(y, at + i, ((const tfc_str *)c->data)[from + i]))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_RETURN_IF_ERROR(tfc_tensor_set_string(y, at + i, ((const tfc_str *)c->data)[from + i]));
   return NULL;
 }
 static int64_t length_of(const struct tfc_column *c, int64_t message) {

@@ -23,8 +23,7 @@ static tfc_status read_file(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(path_of(ctx, &path));
   TFC_TRY(s, tfc_file_map(path, &file));
   TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y));
-  if (!tfc_tensor_set_string(y, 0, (tfc_str){(const char *)file.data, file.size}))
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: %s", path);
+  s = tfc_status_annotate(tfc_tensor_set_string(y, 0, (tfc_str){(const char *)file.data, file.size}), "%s", path);
 out:
   tfc_file_unmap(&file);
   free(path);
@@ -61,8 +60,7 @@ static tfc_status matching_files(struct tfc_kernel_ctx *ctx) {
   if (found.gl_pathc) qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_bytes);
   TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE((int64_t)found.gl_pathc), &y));
   for (size_t i = 0; i < found.gl_pathc; i++)
-    if (!tfc_tensor_set_string(y, (int64_t)i, tfc_str_from(found.gl_pathv[i])))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_tensor_set_string(y, (int64_t)i, tfc_str_from(found.gl_pathv[i])));
 out:
   globfree(&found);
   return s;

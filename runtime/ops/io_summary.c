@@ -121,8 +121,7 @@ tfc_status tfc_summary_tensor(struct tfc_text *out, tfc_str tag, tfc_str node, c
 static tfc_status give(struct tfc_kernel_ctx *ctx, struct tfc_text *summary, tfc_status s) {
   struct tfc_tensor *y = NULL;
   if (!s) s = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y);
-  if (!s && (summary->failed || !tfc_tensor_set_string(y, 0, tfc_text_view(summary))))
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a summary");
+  if (!s) s = tfc_tensor_set_text(y, 0, summary);
   tfc_text_deinit(summary);
   return s;
 }

@@ -11,8 +11,7 @@ static tfc_status serialize(struct tfc_kernel_ctx *ctx) {
                    tfc_dtype_name(x->dtype));
   tfc_wire_put_tensor_fields(&text, x);
   tfc_status s = tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE_SCALAR, &y);
-  if (!s && (text.failed || !tfc_tensor_set_string(y, 0, tfc_text_view(&text))))
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) s = tfc_tensor_set_text(y, 0, &text);
   tfc_text_deinit(&text);
   return s;
 }

@@ -107,9 +107,9 @@ static tfc_status encode_wav(struct tfc_kernel_ctx *ctx) {
     const float v = roundf(((const float *)x->data)[i] * SCALE);
     put(&p, (uint32_t)(v != v ? 0 : fmaxf(fminf(v, INT16_MAX), INT16_MIN)), 2);
   }
-  bool ok = tfc_tensor_set_string(y, 0, (tfc_str){scratch->data, HEADER + (size_t)n * 2});
+  const tfc_status s = tfc_tensor_set_string(y, 0, (tfc_str){scratch->data, HEADER + (size_t)n * 2});
   tfc_buffer_release(scratch);
-  return ok ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return s;
 }
 static tfc_status shape_decode(struct tfc_shape_ctx *ctx) {
   const int64_t channels = tfc_node_attr_int(ctx->graph, ctx->node, "desired_channels", -1);

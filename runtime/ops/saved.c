@@ -97,8 +97,7 @@ static void read_strings(struct tfc_saved *in, struct tfc_tensor *t) {
   for (int64_t i = 0; i < tfc_tensor_elements(t) && !in->failure; i++) {
     size_t size;
     char *bytes = tfc_saved_bytes(in, &size);
-    if (bytes && !tfc_tensor_set_string(t, i, (tfc_str){bytes, size}))
-      in->failure = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: what was saved");
+    if (bytes) in->failure = tfc_tensor_set_string(t, i, (tfc_str){bytes, size});
     free(bytes);
   }
 }

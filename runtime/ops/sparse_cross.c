@@ -75,9 +75,9 @@ static tfc_status put_cross(const struct rule *rule, const struct column *column
       tfc_text_add(&text, (tfc_str){number, (size_t)n});
     }
   }
-  bool ok = !text.failed && tfc_tensor_set_string(y, at, (tfc_str){text.data, text.size});
+  const tfc_status s = tfc_tensor_set_text(y, at, &text);
   tfc_text_deinit(&text);
-  return ok ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return s;
 }
 
 static tfc_status same_rows(int64_t *rows, int64_t n) {

@@ -50,8 +50,7 @@ static tfc_status put_message(struct tfc_tensor *out, int64_t at, const struct t
     put_strings(&text, value);
   else
     tfc_wire_put_tensor_fields(&text, value);
-  if (text.failed || !tfc_tensor_set_string(out, at, tfc_text_view(&text)))
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  s = tfc_tensor_set_text(out, at, &text);
   tfc_text_deinit(&text);
   return s;
 }

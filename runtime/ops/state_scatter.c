@@ -66,8 +66,7 @@ static tfc_status combine(tfc_dtype dtype, enum operation op, void *to, const vo
 static tfc_status copy_strings(struct tfc_tensor *var, int64_t at, const struct tfc_tensor *from, int64_t first,
                                int64_t n, int64_t step) {
   for (int64_t i = 0; i < n; i++)
-    if (!tfc_tensor_set_string(var, at + i, tfc_tensor_get_string(from, first + i * step)))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_RETURN_IF_ERROR(tfc_tensor_set_string(var, at + i, tfc_tensor_get_string(from, first + i * step)));
   return NULL;
 }
 

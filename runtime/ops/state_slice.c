@@ -111,8 +111,7 @@ static tfc_status strided_slice_assign(struct tfc_kernel_ctx *ctx) {
     int64_t to = 0;
     for (int k = 0; k < vs->rank; k++) to += (runs[k].first + at[k] * runs[k].stride) * strides[k];
     if (v->dtype == TFC_STRING) {
-      if (!tfc_tensor_set_string(&v->value, to, tfc_tensor_get_string(value, i)))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_RETURN_IF_ERROR(tfc_tensor_set_string(&v->value, to, tfc_tensor_get_string(value, i)));
     } else {
       memcpy((char *)v->value.data + (size_t)to * size, (const char *)value->data + (size_t)i * size, size);
     }

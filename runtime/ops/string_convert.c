@@ -130,7 +130,7 @@ static tfc_status as_string(struct tfc_kernel_ctx *ctx) {
   for (int64_t i = 0; i < tfc_tensor_elements(x); i++) {
     int n = show(text, sizeof text, &f, x, i);
     TFC_KERNEL_CHECK(n >= 0 && n < (int)sizeof text, "element %lld makes too long a string", (long long)i);
-    if (!tfc_tensor_set_string(y, i, (tfc_str){text, (size_t)n})) return tfc_status_no_memory("converting strings");
+    TFC_RETURN_IF_ERROR(tfc_tensor_set_string(y, i, (tfc_str){text, (size_t)n}));
   }
   return NULL;
 }
@@ -157,9 +157,9 @@ static tfc_status encode_base64(struct tfc_kernel_ctx *ctx) {
       if (pad && left == 1) *to++ = '=';
       if (pad && left <= 2) *to++ = '=';
     }
-    bool ok = tfc_tensor_set_string(y, i, (tfc_str){text, (size_t)(to - text)});
+    const tfc_status status = tfc_tensor_set_string(y, i, (tfc_str){text, (size_t)(to - text)});
     free(text);
-    if (!ok) return tfc_status_no_memory("converting strings");
+    TFC_RETURN_IF_ERROR(status);
   }
   return NULL;
 }
@@ -184,10 +184,10 @@ static tfc_status decode_base64(struct tfc_kernel_ctx *ctx) {
     }
     if (n % 4 == 2) *to++ = (char)(v >> 4);
     if (n % 4 == 3) *to++ = (char)(v >> 10), *to++ = (char)(v >> 2);
-    bool set = ok && tfc_tensor_set_string(y, i, (tfc_str){bytes, (size_t)(to - bytes)});
+    const tfc_status status = ok ? tfc_tensor_set_string(y, i, (tfc_str){bytes, (size_t)(to - bytes)}) : NULL;
     free(bytes);
     TFC_KERNEL_CHECK(ok, "Invalid character found in base64 (element %lld).", (long long)i);
-    if (!set) return tfc_status_no_memory("converting strings");
+    TFC_RETURN_IF_ERROR(status);
   }
   return NULL;
 }

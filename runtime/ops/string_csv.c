@@ -86,8 +86,7 @@ static tfc_status store(struct tfc_kernel_ctx *ctx, const struct csv *csv, uint3
   }
   TFC_KERNEL_CHECK(fits, "Field %u in record %lld is not a valid %s: %.*s", column, (long long)record,
                    tfc_dtype_name(y->dtype), TFC_STR_ARG(field));
-  if (text && !tfc_tensor_set_string(y, record, field)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  return NULL;
+  return text ? tfc_tensor_set_string(y, record, field) : NULL;
 }
 
 static tfc_status read_record(struct tfc_kernel_ctx *ctx, struct reader *r, int64_t record) {

@@ -38,9 +38,9 @@ static tfc_status put_run(const struct rule *r, const struct tfc_tensor *data, i
     TFC_KERNEL_CHECK(!inside || (token >= 0 && token < length), "a run of %lld tokens does not fit", (long long)width);
     tfc_text_add(&text, i < left ? r->left : inside ? tfc_tensor_get_string(data, from + token) : r->right);
   }
-  bool ok = !text.failed && tfc_tensor_set_string(y, at, (tfc_str){text.data, text.size});
+  const tfc_status s = tfc_tensor_set_text(y, at, &text);
   tfc_text_deinit(&text);
-  return ok ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return s;
 }
 
 // Inputs: data [n], splits [rows + 1]; outputs: ngrams [m], splits [rows + 1].

@@ -42,7 +42,7 @@ static tfc_status each_utf8(struct tfc_kernel_ctx *ctx, bool upper) {
   for (int64_t i = 0; !s && i < tfc_tensor_elements(x); i++) {
     struct tfc_text text = {0};
     s = convert_utf8(tfc_tensor_get_string(x, i), upper, locale, &text);
-    if (!s && !tfc_tensor_set_string(y, i, (tfc_str){text.data, text.size})) s = tfc_status_no_memory("strings");
+    if (!s) s = tfc_tensor_set_text(y, i, &text);
     tfc_text_deinit(&text);
   }
   freelocale(locale);
@@ -63,9 +63,9 @@ static tfc_status each_string(struct tfc_kernel_ctx *ctx, void (*change)(char *t
     size_t size = from.size;
     if (!copy) return tfc_status_no_memory("strings");
     change(copy, &size);
-    bool ok = tfc_tensor_set_string(y, i, (tfc_str){copy, size});
+    const tfc_status status = tfc_tensor_set_string(y, i, (tfc_str){copy, size});
     free(copy);
-    if (!ok) return tfc_status_no_memory("strings");
+    TFC_RETURN_IF_ERROR(status);
   }
   return NULL;
 }
@@ -139,9 +139,9 @@ static tfc_status string_join(struct tfc_kernel_ctx *ctx) {
       if (k) tfc_text_add(&text, separator);
       tfc_text_add(&text, tfc_tensor_get_string(ctx->inputs[k], ctx->inputs[k]->shape.rank == 0 ? 0 : i));
     }
-    bool ok = !text.failed && tfc_tensor_set_string(y, i, (tfc_str){text.data, text.size});
+    const tfc_status s = tfc_tensor_set_text(y, i, &text);
     tfc_text_deinit(&text);
-    if (!ok) return tfc_status_no_memory("strings");
+    TFC_RETURN_IF_ERROR(s);
   }
   return NULL;
 }
@@ -186,9 +186,9 @@ static tfc_status reduce_join(struct tfc_kernel_ctx *ctx) {
       if (j) tfc_text_add(&text, separator);
       tfc_text_add(&text, tfc_tensor_get_string(x, at));
     }
-    bool ok = !text.failed && tfc_tensor_set_string(y, i, (tfc_str){text.data, text.size});
+    const tfc_status s = tfc_tensor_set_text(y, i, &text);
     tfc_text_deinit(&text);
-    if (!ok) return tfc_status_no_memory("strings");
+    TFC_RETURN_IF_ERROR(s);
   }
   return NULL;
 }
@@ -236,7 +236,7 @@ static tfc_status substr(struct tfc_kernel_ctx *ctx) {
     int64_t to = n < 0 ? (utf8 ? from : size) : n > size - from ? size : from + n;
     tfc_str part = utf8 ? tfc_str_sub(s, offset_of_character(s, from), offset_of_character(s, to))
                         : tfc_str_sub(s, (size_t)from, (size_t)to);
-    if (!tfc_tensor_set_string(y, i, part)) return tfc_status_no_memory("strings");
+    TFC_RETURN_IF_ERROR(tfc_tensor_set_string(y, i, part));
   }
   return NULL;
 }
@@ -269,14 +269,14 @@ struct pieces {
   int64_t row, column, count, widest;
   int64_t *indices; // NULL: only count
   struct tfc_tensor *values;
-  bool failed;
+  tfc_status failure;
 };
 static void got_piece(void *arg, tfc_str piece) {
   struct pieces *p = arg;
   if (p->indices) {
     p->indices[2 * p->count] = p->row;
     p->indices[2 * p->count + 1] = p->column;
-    if (!tfc_tensor_set_string(p->values, p->count, piece)) p->failed = true;
+    if (!p->failure) p->failure = tfc_tensor_set_string(p->values, p->count, piece);
   }
   p->count++;
   if (++p->column > p->widest) p->widest = p->column;
@@ -319,7 +319,7 @@ static tfc_status split_strings(struct tfc_kernel_ctx *ctx, bool any) {
         split_one(tfc_tensor_get_string(x, p.row), separator, most, got_piece, &p);
     }
   }
-  if (p.failed) return tfc_status_no_memory("strings");
+  TFC_RETURN_IF_ERROR(p.failure);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 2, TFC_INT64, &TFC_SHAPE(2), &shape));
   ((int64_t *)shape->data)[0] = n;
   ((int64_t *)shape->data)[1] = p.widest;

@@ -138,8 +138,7 @@ static tfc_status string_format(struct tfc_kernel_ctx *ctx) {
       add_ends(&text, x, 0, 0, summarize < 0 || summarize > n ? n : summarize);
     rest = tfc_str_sub(rest, at + mark.size, rest.size);
   }
-  if (text.failed || !tfc_tensor_set_string(y, 0, (tfc_str){text.data, text.size}))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, tfc_tensor_set_text(y, 0, &text));
 out:
   tfc_text_deinit(&text);
   return s;

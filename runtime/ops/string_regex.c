@@ -1,6 +1,7 @@
 // Operations with regular expressions; like TensorFlow, they use RE2.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/base/pattern.h"
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/row.h"
@@ -40,8 +41,7 @@ static tfc_status replace_with(struct tfc_kernel_ctx *ctx, tfc_str text, tfc_str
     size_t size = 0;
     tfc_str from = tfc_tensor_get_string(x, i);
     char *to = tfc_pattern_replace(pattern, from.data, from.size, rewrite.data, rewrite.size, all, &size);
-    if (!to || !tfc_tensor_set_string(y, i, (tfc_str){to, size}))
-      s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = to ? tfc_tensor_set_string(y, i, (tfc_str){to, size}) : tfc_status_no_memory("replacing in strings");
     free(to);
   }
   tfc_pattern_free(pattern);

@@ -40,9 +40,7 @@ static tfc_status segment_join(struct tfc_kernel_ctx *ctx) {
       tfc_text_add(t, tfc_tensor_get_string(x, i * inner + k));
     }
   }
-  for (int64_t i = 0; i < segments * inner; i++)
-    if (texts[i].failed || !tfc_tensor_set_string(y, i, (tfc_str){texts[i].data, texts[i].size}))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (int64_t i = 0; i < segments * inner; i++) TFC_TRY(s, tfc_tensor_set_text(y, i, &texts[i]));
 out:
   for (int64_t i = 0; texts && i < segments * inner; i++) tfc_text_deinit(&texts[i]);
   free(texts);

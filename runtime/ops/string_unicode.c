@@ -153,8 +153,7 @@ static tfc_status unicode_transcode(struct tfc_kernel_ctx *ctx) {
     struct tfc_text text = {0};
     tfc_status s = decode(u, tfc_tensor_get_string(x, i), &c);
     for (int64_t k = 0; k < c.count && !s; k++) encode(u->to, (uint32_t)c.values[k], &text);
-    if (!s && (text.failed || !tfc_tensor_set_string(y, i, (tfc_str){text.data, text.size})))
-      s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!s) s = tfc_tensor_set_text(y, i, &text);
     tfc_text_deinit(&text);
     free(c.values);
     free(c.starts);
@@ -190,9 +189,9 @@ static tfc_status unicode_encode(struct tfc_kernel_ctx *ctx) {
       }
       encode(u->to, v, &text);
     }
-    bool ok = !text.failed && tfc_tensor_set_string(y, i, (tfc_str){text.data, text.size});
+    const tfc_status s = tfc_tensor_set_text(y, i, &text);
     tfc_text_deinit(&text);
-    if (!ok) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_RETURN_IF_ERROR(s);
   }
   return NULL;
 }

@@ -218,7 +218,7 @@ static void fill(struct maker *m, struct tfc_tensor *t) {
   uint32_t style = below(m, 6);
   if (t->dtype == TFC_STRING) {
     for (int64_t i = 0; i < n; i++)
-      if (!tfc_tensor_set_string(t, i, pick_string(m))) abort();
+      if (tfc_tensor_set_string(t, i, pick_string(m))) abort();
     return;
   }
   int64_t same = style == 3 ? pick_int(m) : 0;

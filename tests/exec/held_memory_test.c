@@ -133,7 +133,7 @@ static void test_strings(void **state) {
     if (times == 15)
       assert_ok(run(&r, NULL, "length"));
     else
-      refused(run(&r, NULL, "length"), "node 's2", "strings"); // 16 MiB are reached by the 21st
+      refused(run(&r, NULL, "length"), "node 's2", "limit 16.8 MB"); // 16 MiB are reached by the 21st
     rig_free(&r);
     tfc_text_deinit(&text);
   }

@@ -175,7 +175,7 @@ static tfc_status try_move(struct rig *r, const struct move *m, struct tfc_text 
   float x = m->x;
   values[0] = (struct tfc_tensor){TFC_FLOAT, TFC_SHAPE_SCALAR, &x, sizeof x, NULL};
   assert_ok(tfc_tensor_create(TFC_STRING, &TFC_SHAPE_SCALAR, &values[1]));
-  assert_true(tfc_tensor_set_string(&values[1], 0, tfc_str_from(path)));
+  assert_ok(tfc_tensor_set_string(&values[1], 0, tfc_str_from(path)));
   const uint32_t count = fetched ? r->graph->nodes[node].output_count : 0;
   for (uint32_t i = 0; i < count; i++) fetches[i] = (struct tfc_output){node, (int32_t)i};
   const struct tfc_run_spec spec = {.feeds = feeds,

@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   size_t count = data[0] % 4, each = count ? (size - 1) / count : 0;
   tfc_status s = tfc_tensor_create(TFC_STRING, &TFC_SHAPE((int64_t)count), &messages);
   for (size_t i = 0; !s && i < count; i++)
-    if (!tfc_tensor_set_string(&messages, (int64_t)i, (tfc_str){(const char *)data + 1 + i * each, each})) abort();
+    if (tfc_tensor_set_string(&messages, (int64_t)i, (tfc_str){(const char *)data + 1 + i * each, each})) abort();
   if (!s) s = eval_create(graph, &e);
   if (!s) {
     eval_feed(&e, 0, &messages);

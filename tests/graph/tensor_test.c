@@ -60,8 +60,8 @@ static void tensors_own_their_elements(void **state) {
   (void)state;
   struct tfc_tensor t, copy, shared;
   assert_ok(tfc_tensor_create(TFC_STRING, &TFC_SHAPE(2), &t));
-  assert_true(tfc_tensor_set_string(&t, 0, TFC_STR("one")));
-  assert_true(tfc_tensor_set_string(&t, 0, TFC_STR("other")));
+  assert_ok(tfc_tensor_set_string(&t, 0, TFC_STR("one")));
+  assert_ok(tfc_tensor_set_string(&t, 0, TFC_STR("other")));
   assert_ok(tfc_tensor_clone(&t, &copy));
   tfc_tensor_share(&t, &shared);
   tfc_tensor_release(&t);

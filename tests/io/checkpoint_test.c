@@ -56,7 +56,7 @@ static void write_sample(const char *prefix) {
   assert_ok(tfc_tensor_create(TFC_INT64, &TFC_SHAPE(2, 3), &numbers));
   for (int i = 0; i < 6; i++) ((int64_t *)numbers.data)[i] = i * 1000003 - 7;
   assert_ok(tfc_tensor_create(TFC_STRING, &TFC_SHAPE(2), &texts));
-  assert_true(tfc_tensor_set_string(&texts, 1, TFC_STR("a\0b")));
+  assert_ok(tfc_tensor_set_string(&texts, 1, TFC_STR("a\0b")));
   assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(0, 4), &empty));
   // A matrix [300, 2] in three slices of rows.
   struct tfc_shape whole = TFC_SHAPE(300, 2);
