@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "runtime/ops/kernel.h"
+#include "runtime/ops/turned_filter.h"
 #include "runtime/trace.h"
 
 // The arithmetic in which GPUs compute products and convolutions of float32 tensors. Tensors and sums are float32 in
@@ -345,6 +346,10 @@ struct tfc_device_driver {
   // Whether a chain of element-wise float32 operations that the driver runs by itself (runtime/host/chain, an operation
   // that a rewrite prepared) may have a step of this op. NULL: only drivers with the host's kernels run chains.
   bool (*chains)(const struct tfc_op_def *def);
+  // In which form a convolution, or the gradient of its image, reads its filter (input 1) fastest on this device, for
+  // these shapes and constants. Chooses the algorithm by which `prepare` will then run it. NULL, or
+  // TFC_FILTER_OF_GRAPH: as the graph has it. The state goes to ctx->arena and is not used.
+  tfc_filter_form (*filter_form)(struct tfc_device *device, struct tfc_prepare_ctx *ctx);
 };
 
 // Functions for a struct tfc_kernel_env. The first is the `parallel_for` of devices that run operations on one thread;

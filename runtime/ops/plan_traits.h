@@ -14,6 +14,7 @@ typedef enum tfc_plan_trait {
   TFC_PLAN_MEAN,         // the same, divided by the number of elements
   TFC_PLAN_ADD,          // the sum of two tensors; a smaller one is repeated along the first dimensions
   TFC_PLAN_RECTIFY,      // the elements of input 0 that are above 0, and 0 for the others
+  TFC_PLAN_FILTERED,     // a convolution, or the gradient of its image: input 1 is the filter
 } tfc_plan_trait;
 
 tfc_plan_trait tfc_plan_trait_of(const struct tfc_op_def *def);

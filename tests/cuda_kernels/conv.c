@@ -1,6 +1,8 @@
 // Convolutions by matrix products over patches: this file replaces the one that calls cuDNN. It takes convolutions of
 // two dimensions in float32, with one group and channels last. It declines all others, which then run as plain loops.
-#include "runtime/device/cuda/kernels/conv.h"
+// As cuDNN with channels last, it reads and writes filters as [out, cells, in]; filters of the graph are turned in
+// scratch, by the kernel that turns them on a GPU.
+#include "runtime/device/cuda/kernels/filter.h"
 
 #include <cblas.h>
 #include <pthread.h>
@@ -37,8 +39,13 @@ tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc
 }
 
 size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan) {
+  const struct tfc_cuda_slide *s = &plan->c.slide;
+  return (size_t)(s->filters * s->channels * s->size[1] * s->size[2]) * sizeof(float);
+}
+
+tfc_filter_form tfc_cuda_conv_form(const struct tfc_cuda_conv_plan *plan) {
   (void)plan;
-  return 64;
+  return TFC_FILTER_CHANNELS_LAST;
 }
 
 // Copies the patches of one image to p [out1 * out2, size1 * size2 * channels]; `back`: adds the patches p to the
@@ -78,13 +85,13 @@ static void run(void *argument) {
     float *image = r->x + n * s->x.batch_stride, *out = r->y + n * s->y.batch_stride;
     if (role != TFC_CUDA_CONV_INPUT) patches(s, image, p, false);
     if (role == TFC_CUDA_CONV_FORWARD)
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, filters, inner, 1, p, inner, r->w, filters, 0, out,
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, filters, inner, 1, p, inner, r->w, inner, 0, out,
                   filters);
     if (role == TFC_CUDA_CONV_FILTER)
-      cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, inner, filters, rows, 1, p, inner, out, filters, n ? 1 : 0,
-                  r->w, filters);
+      cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, filters, inner, rows, 1, out, filters, p, inner, n ? 1 : 0,
+                  r->w, inner);
     if (role == TFC_CUDA_CONV_INPUT) {
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, inner, filters, 1, out, filters, r->w, filters, 0, p,
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, inner, filters, 1, out, filters, r->w, inner, 0, p,
                   inner);
       memset(image, 0, (size_t)s->x.batch_stride * sizeof *image);
       patches(s, image, p, true);
@@ -95,10 +102,14 @@ static void run(void *argument) {
 }
 
 tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *x, void *w,
-                             void *y, void *scratch) {
-  const struct run r = {plan, x, w, y};
-  (void)scratch;
-  int error = tfc_host_enqueue(l->stream, run, &r, sizeof r);
+                             tfc_filter_form form, void *y, void *scratch) {
+  const tfc_filter_form mine = tfc_cuda_conv_form(plan);
+  const bool writes = plan->c.role == TFC_CUDA_CONV_FILTER;
+  const struct run r = {plan, x, form == mine ? w : scratch, y};
+  int error = 0;
+  if (form != mine && !writes) error = tfc_cuda_filter_turn(&plan->c, form, w, mine, scratch, l->stream);
+  if (!error) error = tfc_host_enqueue(l->stream, run, &r, sizeof r);
   if (!error) tfc_cuda_count_launch();
+  if (!error && form != mine && writes) error = tfc_cuda_filter_turn(&plan->c, mine, scratch, form, w, l->stream);
   return error ? tfc_cuda_status(l, error) : NULL;
 }

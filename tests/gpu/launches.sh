@@ -10,7 +10,7 @@ shift
 source=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$source"
 [ -e "$build/fake_gpu/lib/libtfc_cuda.so" ] || { echo "SKIPPED: no fake plug-ins in this build" >&2; exit 0; }
-[ $# -gt 0 ] || set -- mlp rnnlm rnnlm_large nmt transformer alexnet resnet50
+[ $# -gt 0 ] || set -- mlp rnnlm rnnlm_large nmt transformer alexnet resnet50 inception_v3
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir "$root/lib"

@@ -45,6 +45,7 @@ bool tfc_cuda_supports(struct tfc_device *device, const struct tfc_op_def *def, 
                        const char **out_reason);
 const char *tfc_cuda_fallback(const struct tfc_prepared *prepared, uint32_t index);
 const char *tfc_cuda_declined(const struct tfc_prepared *prepared, uint32_t index);
+tfc_filter_form tfc_cuda_filter_form(struct tfc_device *device, struct tfc_prepare_ctx *ctx);
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type);
 
 // Launches one prepared call with this context on a stream. The caller is the work thread or holds launch_lock.

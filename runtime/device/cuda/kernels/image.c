@@ -4,6 +4,7 @@
 #include "runtime/device/cuda/kernels/common.h"
 #include "runtime/device/cuda/kernels/conv.h"
 #include "runtime/device/cuda/kernels/dnn.h"
+#include "runtime/device/cuda/kernels/filter.h"
 #include "runtime/ops/nn_window.h"
 
 static bool is_float(tfc_dtype t) {
@@ -25,6 +26,7 @@ struct conv {
   struct tfc_window window;
   int role;
   bool loops;                     // run the plain loops, not the library
+  tfc_filter_form form;           // of the filter that is read
   struct tfc_cuda_argument sizes; // backward roles: the input that gives the result's shape
   const struct tfc_cuda_conv_plan *plan;
   size_t scratch;
@@ -94,18 +96,26 @@ static tfc_status shapes_of(const struct conv *st, const struct tfc_shape *input
 }
 
 // Bits in a row's variant; in rows of convolutions the lowest two bits are the role.
-enum { DEEP = 4, AVERAGE = 8, GRADIENT = 16 }; // DEEP: three spatial dimensions
+// DEEP: three spatial dimensions; TURNED: a rewrite has made it, whose state is the filter's form.
+enum { DEEP = 4, AVERAGE = 8, GRADIENT = 16, TURNED = 32 };
 static tfc_status conv_prepare(struct tfc_cuda_prepare *p, bool loops, bool constant) {
   TFC_CUDA_STATE(p, struct conv, st);
   const struct tfc_prepare_ctx *base = p->base;
   st->role = p->variant & 3;
   st->loops = loops;
+  if (p->variant & TURNED) {
+    if (!p->op || !p->op->prepared) TFC_CUDA_DECLINE("it was not made by a rewrite");
+    st->form = *(const tfc_filter_form *)p->op->state;
+  }
   uint32_t sizes = st->role == TFC_CUDA_CONV_INPUT ? 0 : 1, count = st->role == TFC_CUDA_CONV_FORWARD ? 2 : 3;
   tfc_dtype type = tfc_cuda_type(p, st->role == TFC_CUDA_CONV_INPUT ? 1 : 0);
   if (!is_float(type)) TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(type));
   if (st->role != TFC_CUDA_CONV_FORWARD) st->sizes = tfc_cuda_argument(p, sizes);
   if (constant && st->role != TFC_CUDA_CONV_FORWARD && !st->sizes.constant) TFC_CUDA_DECLINE("sizes are not constant");
-  TFC_RETURN_IF_ERROR(tfc_window_read(base->graph, base->node, p->variant & DEEP ? 5 : 4, &st->window));
+  const bool deep = p->variant & TURNED ? base->input_shapes[1].rank == 5 : p->variant & DEEP;
+  TFC_RETURN_IF_ERROR(tfc_window_read(base->graph, base->node, deep ? 5 : 4, &st->window));
+  if (loops && p->variant & TURNED)
+    p->scratch = (size_t)tfc_shape_elements(&base->input_shapes[1]) * tfc_dtype_size(type);
   if (loops) return NULL;
   bool is_static = st->role == TFC_CUDA_CONV_FORWARD || st->sizes.constant;
   for (uint32_t i = 0; i < count; i++) is_static = is_static && tfc_shape_is_static(&base->input_shapes[i]);
@@ -121,6 +131,7 @@ static tfc_status conv_prepare(struct tfc_cuda_prepare *p, bool loops, bool cons
   TFC_RETURN_IF_ERROR(tfc_cuda_conv_find(p->library, &conv, &st->plan));
   p->declined = false;
   p->scratch = tfc_cuda_conv_scratch(st->plan);
+  if (st->role != TFC_CUDA_CONV_FILTER) p->filter_form = tfc_cuda_conv_form(st->plan);
   return NULL;
 }
 static tfc_status library_prepare(struct tfc_cuda_prepare *p) {
@@ -157,7 +168,11 @@ static tfc_status launch_conv(struct tfc_cuda_launch *l) {
   void *xp = st->role == TFC_CUDA_CONV_INPUT ? out->data : in[0]->data;
   void *wp = st->role == TFC_CUDA_CONV_FILTER ? out->data : in[1]->data;
   void *yp = forward ? out->data : in[2]->data;
-  if (!st->loops) return tfc_cuda_conv_run(l, st->plan, xp, wp, yp, l->scratch);
+  if (!st->loops) return tfc_cuda_conv_run(l, st->plan, xp, wp, st->form, yp, l->scratch);
+  if (st->form != TFC_FILTER_OF_GRAPH) {
+    TFC_CUDA_LAUNCHED(l, tfc_cuda_filter_turn(&c, st->form, wp, TFC_FILTER_OF_GRAPH, l->scratch, l->stream));
+    wp = l->scratch;
+  }
   if (forward)
     TFC_CUDA_LAUNCHED(l, tfc_cuda_conv_forward((int)type, &c.slide, xp, wp, yp, l->stream));
   else if (st->role == TFC_CUDA_CONV_INPUT)
@@ -514,6 +529,8 @@ static const struct tfc_cuda_kernel image_rows[] = {
     CONV("Conv2D", FLOATS, 0, TFC_CUDA_CONV_FORWARD),
     CONV("Conv2DBackpropInput", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS, TFC_CUDA_CONV_INPUT),
     CONV("Conv2DBackpropFilter", FLOATS, 0, TFC_CUDA_CONV_FILTER),
+    CONV("_TurnedConvolution", 0, 0, TFC_CUDA_CONV_FORWARD | TURNED),
+    CONV("_TurnedConvolutionGradient", 0, 0, TFC_CUDA_CONV_INPUT | TURNED),
     CONV("Conv3D", FLOATS, 0, TFC_CUDA_CONV_FORWARD | DEEP),
     CONV("Conv3DBackpropInputV2", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS, TFC_CUDA_CONV_INPUT | DEEP),
     CONV("Conv3DBackpropFilterV2", FLOATS, 0, TFC_CUDA_CONV_FILTER | DEEP),

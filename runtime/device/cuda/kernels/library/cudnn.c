@@ -5,8 +5,9 @@
 //
 // Two ways are timed and the faster one is kept: in the graph's own layout (channels last), or with images converted to
 // channels first and back, which many algorithms need. Filters are [h, w, in, out] in TensorFlow's graphs and are
-// converted in both cases. cuDNN pads both sides equally: if TensorFlow pads more after an image than before it (SAME
-// with strides), the image is copied into a larger one with zeros for the difference.
+// converted in both cases, unless the plan has turned them before (runtime/exec/rewrites/filters.c). cuDNN pads both
+// sides equally: if TensorFlow pads more after an image than before it (SAME with strides), the image is copied into a
+// larger one with zeros for the difference.
 #include "runtime/device/cuda/kernels/conv.h"
 
 #ifndef TFC_HAVE_CUDNN
@@ -20,9 +21,13 @@ size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan) {
   (void)plan;
   return 0;
 }
+tfc_filter_form tfc_cuda_conv_form(const struct tfc_cuda_conv_plan *plan) {
+  (void)plan;
+  return TFC_FILTER_OF_GRAPH;
+}
 tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *x, void *w,
-                             void *y, void *scratch) {
-  (void)l, (void)plan, (void)x, (void)w, (void)y, (void)scratch;
+                             tfc_filter_form form, void *y, void *scratch) {
+  (void)l, (void)plan, (void)x, (void)w, (void)form, (void)y, (void)scratch;
   return tfc_status_make(TFC_INTERNAL, "built without cuDNN");
 }
 
@@ -32,6 +37,7 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/device/cuda/kernels/filter.h"
 #include "runtime/device/cuda/kernels/library/choices.h"
 #include "runtime/device/cuda/kernels/library/cudnn_call.h"
 #include "runtime/device/cuda/kernels/memory.h"
@@ -429,30 +435,12 @@ static int move_y(const struct tfc_cuda_conv_plan *p, bool back, void *to, const
   const struct tfc_cuda_slide *g = &p->key.conv.slide;
   return move_image(p, &g->y, g->y.size, g->filters, back, to, from, stream);
 }
-// Converts a filter between [cells, in, out] and [out, in, cells] (channels first) or [out, cells, in].
-static int turn_filter(const struct tfc_cuda_conv_plan *p, bool back, void *to, const void *from, void *stream) {
-  const struct tfc_cuda_slide *g = &p->key.conv.slide;
-  int64_t cells = g->size[0] * g->size[1] * g->size[2], in = g->channels / g->groups, out = g->filters;
-  // Strides of the graph's filter and of cuDNN's, in the order out, in, cells.
-  int64_t ours[3] = {1, out, in * out};
-  int64_t theirs[3] = {in * cells, p->way.first ? cells : 1, p->way.first ? 1 : in};
-  int order[3] = {0, 1, 2}; // the order of dimensions in which the destination is contiguous in memory
-  if (back)
-    order[0] = 2, order[2] = 0;
-  else if (!p->way.first)
-    order[1] = 2, order[2] = 1;
-  const int64_t dims[3] = {out, in, cells};
-  struct tfc_cuda_block b = {.rank = 3, .size = (int32_t)tfc_dtype_size((tfc_dtype)p->key.conv.type)};
-  for (int k = 0; k < 3; k++) {
-    b.dims[k] = dims[order[k]];
-    b.dst_strides[k] = back ? ours[order[k]] : theirs[order[k]];
-    b.src_strides[k] = back ? theirs[order[k]] : ours[order[k]];
-  }
-  return tfc_cuda_copy_block(&b, to, from, stream);
+tfc_filter_form tfc_cuda_conv_form(const struct tfc_cuda_conv_plan *plan) {
+  return plan->way.first ? TFC_FILTER_CHANNELS_FIRST : TFC_FILTER_CHANNELS_LAST;
 }
 
 tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *x, void *w,
-                             void *y, void *scratch) {
+                             tfc_filter_form form, void *y, void *scratch) {
   tfc_status s = NULL;
   struct cudnnContext *handle = NULL;
   const struct tfc_cuda_conv *c = &plan->key.conv;
@@ -463,12 +451,16 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
   const void *beta = c->type == TFC_DOUBLE ? (const void *)&wide_zero : &zero;
   char *memory = scratch;
   bool own_x = plan->x_at != SIZE_MAX, own_y = plan->y_at != SIZE_MAX;
-  void *fx = own_x ? memory + plan->x_at : x, *fy = own_y ? memory + plan->y_at : y, *fw = memory + plan->w_at;
+  const tfc_filter_form wanted = tfc_cuda_conv_form(plan);
+  const bool own_w = form != wanted;
+  void *fx = own_x ? memory + plan->x_at : x, *fy = own_y ? memory + plan->y_at : y,
+       *fw = own_w ? memory + plan->w_at : w;
   int error = 0;
   TFC_RETURN_IF_ERROR(l->library->cudnn(l->library, &handle));
   if (own_x && c->role != TFC_CUDA_CONV_INPUT) error = take_x(plan, fx, x, l->stream);
   if (!error && own_y && c->role != TFC_CUDA_CONV_FORWARD) error = move_y(plan, false, fy, y, l->stream);
-  if (!error && c->role != TFC_CUDA_CONV_FILTER) error = turn_filter(plan, false, fw, w, l->stream);
+  if (!error && own_w && c->role != TFC_CUDA_CONV_FILTER)
+    error = tfc_cuda_filter_turn(c, form, w, wanted, fw, l->stream);
   if (error) return tfc_cuda_status(l, error);
   switch (c->role) {
   case TFC_CUDA_CONV_FORWARD:
@@ -487,7 +479,7 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
     TFC_CUDNN_CHECK(cudnnConvolutionBackwardFilter(handle, alpha, way->x, fx, way->y, fy, way->convolution,
                                                    (cudnnConvolutionBwdFilterAlgo_t)way->algorithm, memory,
                                                    way->workspace, beta, way->w, fw));
-    error = turn_filter(plan, true, w, fw, l->stream);
+    error = tfc_cuda_filter_turn(c, wanted, fw, form, w, l->stream);
     break;
   }
   tfc_cuda_count_launch();

@@ -1,0 +1,172 @@
+// On devices whose libraries read filters in another order of dimensions than the graph's, a filter is turned once for
+// all convolutions of the device that read it in that form: in training a convolution and the gradient of its image. A
+// constant is turned when the plan is made. The results are bit-identical, because the same numbers are multiplied.
+//
+// A turned filter is in memory, as any result of an operation, until its last reader has run.
+#include "runtime/base/no_memory.h"
+#include "runtime/exec/rewrites/operands.h"
+#include "runtime/ops/plan_traits.h"
+
+enum { FILTER = 1 }; // of the inputs
+
+static const struct tfc_op_def turn_def = {
+    .name = "_TurnFilter", .inputs = "filter: T", .outputs = "turned: T", .attrs = "T: type"};
+static const struct tfc_op_def forward_def = {
+    .name = "_TurnedConvolution", .inputs = "input: T, turned: T", .outputs = "output: T", .attrs = "T: type"};
+static const struct tfc_op_def gradient_def = {.name = "_TurnedConvolutionGradient",
+                                               .inputs = "input_sizes: int32, turned: T, out_backprop: T",
+                                               .outputs = "output: T",
+                                               .attrs = "T: type",
+                                               .host_inputs = 1};
+
+struct use { // an operation that reads a filter in another form
+  uint32_t op, filter;
+};
+struct filter { // a value that is read in this form
+  uint32_t value;
+  uint16_t device;
+  tfc_filter_form form;
+  struct tfc_shape shape;
+  uint32_t count, turned;
+};
+typedef TFC_ARRAY(struct use) use_array;
+typedef TFC_ARRAY(struct filter) filter_array;
+
+static bool reads_filter(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct tfc_operands *out) {
+  if (!ir->devices[op->device]->driver->filter_form || op->wanted || op->finish || op->window || op->output_variables)
+    return false;
+  return tfc_operands_of(ir, op, out) && tfc_plan_trait_of(op->def) == TFC_PLAN_FILTERED && op->output_count == 1 &&
+         out->shapes[FILTER]->rank > 2 && tfc_shape_elements(out->shapes[FILTER]) > 0;
+}
+
+static tfc_filter_form form_of(const struct tfc_ir *ir, const struct tfc_ir_op *op, const struct tfc_operands *from) {
+  struct tfc_arena arena = {0};
+  struct tfc_shape shapes[TFC_MOST_OPERANDS], made = ir->values.data[op->outputs[0]].shape;
+  tfc_dtype types[TFC_MOST_OPERANDS];
+  for (uint32_t i = 0; i < op->input_count; i++) {
+    shapes[i] = *from->shapes[i];
+    types[i] = ir->values.data[op->inputs[i].value].dtype;
+  }
+  struct tfc_prepare_ctx ctx = {.graph = ir->graph,
+                                .node = &ir->graph->nodes[op->node],
+                                .def = op->def,
+                                .input_shapes = shapes,
+                                .output_shapes = &made,
+                                .input_dtypes = types,
+                                .input_values = from->values,
+                                .arena = &arena};
+  struct tfc_device *device = ir->devices[op->device];
+  const tfc_filter_form form = device->driver->filter_form(device, &ctx);
+  tfc_arena_deinit(&arena);
+  return form;
+}
+
+static tfc_status find_uses(const struct tfc_ir *ir, use_array *uses, filter_array *filters) {
+  for (uint32_t i = 0; i < ir->ops.count; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[i];
+    struct tfc_operands from;
+    if (!reads_filter(ir, op, &from) || op->outputs[0] == TFC_NONE) continue;
+    const struct filter fresh = {.value = op->inputs[FILTER].value,
+                                 .device = op->device,
+                                 .form = form_of(ir, op, &from),
+                                 .shape = *from.shapes[FILTER],
+                                 .turned = TFC_NONE};
+    if (fresh.form == TFC_FILTER_OF_GRAPH) continue;
+    uint32_t at = 0;
+    for (; at < filters->count; at++) {
+      const struct filter *f = &filters->data[at];
+      if (f->value == fresh.value && f->device == fresh.device && f->form == fresh.form &&
+          tfc_shape_equal(&f->shape, &fresh.shape))
+        break;
+    }
+    if ((at == filters->count && !tfc_array_push(filters, fresh)) || !tfc_array_push(uses, (struct use){i, at}))
+      return tfc_status_no_memory("planning a step");
+    filters->data[at].count++;
+  }
+  return NULL;
+}
+
+// Adds the turned filter, by an operation before its first reader, or as a constant.
+static tfc_status add_turned(struct tfc_ir *ir, uint32_t reader, struct filter *f) {
+  const struct tfc_ir_value from = ir->values.data[f->value];
+  const struct tfc_ir_op like = ir->ops.data[reader];
+  size_t bytes = 0;
+  TFC_RETURN_IF_ERROR(tfc_tensor_bytes(tfc_dtype_base(from.dtype), &f->shape, &bytes));
+  struct tfc_ir_value turned = {.kind = TFC_IR_OP,
+                                .op = TFC_NONE,
+                                .origin = from.origin,
+                                .dtype = tfc_dtype_base(from.dtype),
+                                .shape = f->shape,
+                                .bytes = bytes,
+                                .planned = true,
+                                .variable = TFC_NONE,
+                                .alias = TFC_NONE};
+  if (from.kind == TFC_IR_CONST) {
+    struct tfc_tensor *t = TFC_ARENA_NEW(&ir->arena, struct tfc_tensor);
+    void *data = tfc_arena_alloc(&ir->arena, bytes);
+    if (!t || !data) return tfc_status_no_memory("planning a step");
+    tfc_filter_turn(f->form, &f->shape, tfc_dtype_size(turned.dtype), from.constant->data, data);
+    *t = (struct tfc_tensor){.dtype = turned.dtype, .shape = f->shape, .data = data, .size = bytes};
+    turned.kind = TFC_IR_CONST, turned.constant = t, turned.planned = false;
+    return tfc_ir_add_value(ir, &turned, &f->turned);
+  }
+  struct tfc_ir_input *inputs = TFC_ARENA_NEW(&ir->arena, struct tfc_ir_input);
+  uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t), id;
+  tfc_filter_form *state = TFC_ARENA_NEW(&ir->arena, tfc_filter_form);
+  if (!inputs || !outputs || !state) return tfc_status_no_memory("planning a step");
+  *inputs = like.inputs[FILTER];
+  *state = f->form;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &turned, &f->turned));
+  *outputs = f->turned;
+  return tfc_ir_add_op(ir,
+                       &(struct tfc_ir_op){.node = like.node,
+                                           .def = &turn_def,
+                                           .device = like.device,
+                                           .inputs = inputs,
+                                           .input_count = 1,
+                                           .outputs = outputs,
+                                           .output_count = 1,
+                                           .prepared = true,
+                                           .state = state,
+                                           .cost_us = 2 + 1e6 * 2 * (double)bytes / 1e12},
+                       &id);
+}
+
+static tfc_status use_turned(struct tfc_ir *ir, uint32_t old, const struct filter *f) {
+  struct tfc_ir_op op = ir->ops.data[old];
+  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, op.input_count);
+  tfc_filter_form *state = TFC_ARENA_NEW(&ir->arena, tfc_filter_form);
+  uint32_t id;
+  if (!inputs || !state) return tfc_status_no_memory("planning a step");
+  memcpy(inputs, op.inputs, op.input_count * sizeof *inputs);
+  inputs[FILTER] = (struct tfc_ir_input){.value = f->turned, .variable = TFC_NONE};
+  *state = f->form;
+  op.def = op.input_count == 2 ? &forward_def : &gradient_def;
+  op.inputs = inputs;
+  op.prepared = true;
+  op.state = state;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &id));
+  tfc_ir_replace(ir, old, id);
+  return NULL;
+}
+
+static tfc_status turn_filters(struct tfc_ir *ir) {
+  tfc_status s = NULL;
+  use_array uses = {0};
+  filter_array filters = {0};
+  TFC_TRY(s, find_uses(ir, &uses, &filters));
+  for (size_t i = 0; i < uses.count; i++) {
+    struct filter *f = &filters.data[uses.data[i].filter];
+    // The operation turns a filter itself if nothing else reads it in this form.
+    if (f->count < 2 && ir->values.data[f->value].kind != TFC_IR_CONST) continue;
+    if (f->turned == TFC_NONE) TFC_TRY(s, add_turned(ir, uses.data[i].op, f));
+    TFC_TRY(s, use_turned(ir, uses.data[i].op, f));
+  }
+out:
+  tfc_array_free(&uses);
+  tfc_array_free(&filters);
+  return s;
+}
+
+static const struct tfc_rewrite rows[] = {{"turned filters", 68, true, turn_filters}};
+TFC_REWRITES(rows);

@@ -1,0 +1,176 @@
+// Convolutions whose filter was turned before, through the plug-in's own code that calls cuDNN, on a fake of it, and by
+// the plain loops: the same bits in every form of the filter, and no launch for one that cuDNN can read as it is.
+#include "tests/common/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/device/cuda/kernels/conv.h"
+#include "runtime/graph/builder.h"
+#include "tests/cuda_kernels/host.h"
+
+enum {
+  BATCH = 2,
+  HEIGHT = 5,
+  WIDTH = 4,
+  IN = 3,
+  OUT = 4,
+  FORMS = TFC_FILTER_CHANNELS_FIRST + 1,
+  ROWS = 3,
+  MOST = 1024
+};
+static const struct tfc_shape image = {.rank = 4, .dims = {BATCH, HEIGHT, WIDTH, IN}},
+                              filter = {.rank = 4, .dims = {3, 2, IN, OUT}},
+                              result = {.rank = 4, .dims = {BATCH, HEIGHT, WIDTH, OUT}};
+
+static struct tfc_tensor numbers(const struct tfc_shape *shape, int step) {
+  struct tfc_tensor t = {0};
+  assert_ok(tfc_tensor_create(TFC_FLOAT, shape, &t));
+  for (int64_t i = 0; i < tfc_tensor_elements(&t); i++) ((float *)t.data)[i] = (float)((i * step) % 23 - 11) * 0.125f;
+  return t;
+}
+static struct tfc_tensor in_form(tfc_filter_form form) {
+  struct tfc_tensor from = numbers(&filter, 7), to = numbers(&filter, 1);
+  tfc_filter_turn(form, &filter, sizeof(float), from.data, to.data);
+  tfc_tensor_release(&from);
+  return to;
+}
+
+// --- Which order a form is ------------------------------------------------------------------------------------------
+static void what_forms_are(void **state) {
+  (void)state;
+  struct tfc_tensor all[FORMS];
+  for (int f = 0; f < FORMS; f++) all[f] = in_form((tfc_filter_form)f);
+  for (int cell = 0; cell < 3 * 2; cell++)
+    for (int in = 0; in < IN; in++)
+      for (int out = 0; out < OUT; out++) {
+        const float want = ((const float *)all[TFC_FILTER_OF_GRAPH].data)[(cell * IN + in) * OUT + out];
+        assert_true(((const float *)all[TFC_FILTER_CHANNELS_LAST].data)[(out * 6 + cell) * IN + in] == want);
+        assert_true(((const float *)all[TFC_FILTER_CHANNELS_FIRST].data)[(out * IN + in) * 6 + cell] == want);
+      }
+  for (int f = 0; f < FORMS; f++) tfc_tensor_release(&all[f]);
+}
+
+// --- Rows -----------------------------------------------------------------------------------------------------------
+static const struct tfc_cuda_kernel *rows[ROWS];
+static int row_count;
+static void find_row(void *arg, const struct tfc_cuda_kernel *r) {
+  if (!strcmp(r->op, arg) && row_count < ROWS) rows[row_count++] = r;
+}
+static uint32_t launches;
+static int count(void *stream, void (*run)(void *argument), const void *argument, size_t size) {
+  (void)stream, (void)size;
+  launches++;
+  run((void *)(uintptr_t)argument);
+  return 0;
+}
+static tfc_status allocate(struct tfc_kernel_env *env, size_t bytes, struct tfc_buffer **out) {
+  (void)env;
+  return tfc_buffer_create_host(bytes, out);
+}
+
+struct outcome {
+  float values[MOST];
+  uint32_t launches;
+  tfc_filter_form wanted;
+};
+// Runs a row of a convolution, or of its gradient, whose filter has this form.
+static void run(const struct tfc_graph *g, uint32_t node, const char *op, int row, bool gradient, tfc_filter_form form,
+                struct outcome *out) {
+  struct tfc_arena arena = {0};
+  struct tfc_tensor x = numbers(&image, 5), w = in_form(form), dy = numbers(&result, 3), sizes = {0};
+  assert_ok(tfc_tensor_create(TFC_INT32, &TFC_SHAPE(4), &sizes));
+  for (int i = 0; i < 4; i++) ((int32_t *)sizes.data)[i] = (int32_t)image.dims[i];
+  const struct tfc_tensor *inputs[3] = {gradient ? &sizes : &x, &w, &dy},
+                          *values[3] = {gradient ? &sizes : NULL, NULL, NULL};
+  struct tfc_shape shapes[3];
+  tfc_dtype types[3];
+  for (int i = 0; i < 3; i++) shapes[i] = inputs[i]->shape, types[i] = inputs[i]->dtype;
+  const struct tfc_segment_op made = {.prepared = true, .state = &form};
+  struct tfc_prepare_ctx base = {.graph = g,
+                                 .node = &g->nodes[node],
+                                 .def = g->nodes[node].def,
+                                 .input_shapes = shapes,
+                                 .output_shapes = gradient ? &image : &result,
+                                 .input_dtypes = types,
+                                 .input_values = values,
+                                 .arena = &arena};
+  row_count = 0;
+  cuda_host_each_row(find_row, (void *)(uintptr_t)op);
+  assert_int_equal(row_count, ROWS);
+  struct tfc_cuda_prepare prepare = {.base = &base,
+                                     .op = &made,
+                                     .library = cuda_host_library(),
+                                     .host_inputs = gradient,
+                                     .variant = tfc_cuda_variant(rows[row]->flags)};
+  assert_ok(rows[row]->prepare(&prepare));
+  out->wanted = prepare.filter_form;
+  struct tfc_tensor y = numbers(gradient ? &image : &result, 1), *outputs[] = {&y};
+  struct tfc_kernel_env env = {.allocate = allocate};
+  struct tfc_kernel_ctx ctx = {.env = &env,
+                               .graph = g,
+                               .node = &g->nodes[node],
+                               .inputs = inputs,
+                               .outputs = outputs,
+                               .input_count = gradient ? 3 : 2,
+                               .output_count = 1,
+                               .state = base.state};
+  launches = 0;
+  cuda_host_enqueue = count;
+  assert_ok(cuda_host_launch(rows[row], &ctx, prepare.scratch));
+  cuda_host_enqueue = NULL;
+  out->launches = launches;
+  memset(out->values, 0, sizeof out->values);
+  memcpy(out->values, outputs[0]->data, outputs[0]->size);
+  tfc_tensor_release(&x);
+  tfc_tensor_release(&w);
+  tfc_tensor_release(&dy);
+  tfc_tensor_release(&sizes);
+  tfc_tensor_release(&y);
+  tfc_arena_deinit(&arena);
+}
+
+static void the_same_bits_in_every_form(void **state) {
+  (void)state;
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  static const int64_t ones[4] = {1, 1, 1, 1};
+  const struct tfc_attr attrs[] = {{.name = TFC_STR("strides"), .kind = TFC_ATTR_LIST_INT, .ints = ones, .count = 4},
+                                   tfc_attr_string("padding", TFC_STR("SAME"))};
+  assert_ok(tfc_builder_create(NULL, &b));
+  const struct tfc_output x = tfc_add_placeholder(b, "", TFC_FLOAT, &image),
+                          w = tfc_add_placeholder(b, "", TFC_FLOAT, &filter),
+                          dy = tfc_add_placeholder(b, "", TFC_FLOAT, &result),
+                          sizes = tfc_add_i32_vector(b, (int32_t[]){BATCH, HEIGHT, WIDTH, IN}, 4);
+  const uint32_t nodes[2] = {
+      tfc_add(b, "Conv2D", NULL, (struct tfc_output[]){x, w}, 2, attrs, 2).node,
+      tfc_add(b, "Conv2DBackpropInput", NULL, (struct tfc_output[]){sizes, w, dy}, 3, attrs, 2).node};
+  assert_ok(tfc_builder_finish(b, &g));
+  tfc_builder_free(b);
+  static const char *const plain[2] = {"Conv2D", "Conv2DBackpropInput"}, *const turned[2] = {
+                                                                             "_TurnedConvolution",
+                                                                             "_TurnedConvolutionGradient"};
+  for (int gradient = 0; gradient < 2; gradient++)
+    for (int row = 0; row < ROWS; row++) {
+      static struct outcome want, got;
+      const uint32_t before = cuda_fake_convolutions;
+      run(g, nodes[gradient], plain[gradient], row, gradient, TFC_FILTER_OF_GRAPH, &want);
+      assert_int_equal(cuda_fake_convolutions - before, row == 0); // the others are plain loops
+      assert_true((want.wanted == TFC_FILTER_OF_GRAPH) == (row != 0));
+      for (int form = 0; form < FORMS; form++) {
+        run(g, nodes[gradient], turned[gradient], row, gradient, (tfc_filter_form)form, &got);
+        assert_memory_equal(want.values, got.values, sizeof want.values);
+        assert_int_equal(got.wanted, want.wanted);
+        // Plain loops read the graph's form.
+        const bool as_it_is = (tfc_filter_form)form == want.wanted, of_graph = form == TFC_FILTER_OF_GRAPH;
+        assert_int_equal(got.launches + as_it_is, want.launches + (row != 0));
+        assert_true(row == 0 || as_it_is == of_graph);
+      }
+    }
+  tfc_graph_release(g);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_forms_are), cmocka_unit_test(the_same_bits_in_every_form)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
