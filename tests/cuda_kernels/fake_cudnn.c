@@ -1,6 +1,7 @@
 // A fake of the cuDNN calls that library/cudnn.c makes: convolutions on the CPU, over tensors with any strides. It
 // offers three algorithms. The fastest is not deterministic; the second rounds more than the caller allowed, unless the
 // caller allowed conversion to float16. Sometimes one layout of the tensors seems faster, sometimes the other.
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 
 uint32_t cuda_fake_convolutions, cuda_fake_convolutions_in[CUDA_FAKE_MATHS], cuda_fake_measurements;
 bool cuda_fake_no_measurement;
+float cuda_fake_slower_ms[2];
 
 enum { RANK = CUDA_FAKE_RANK };
 struct cudnnFilterStruct {
@@ -27,9 +29,20 @@ CUDA_FAKE_LIFE(TensorDescriptor, cudnnTensorDescriptor_t)
 CUDA_FAKE_LIFE(FilterDescriptor, cudnnFilterDescriptor_t)
 CUDA_FAKE_LIFE(ConvolutionDescriptor, cudnnConvolutionDescriptor_t)
 
+// A tensor has at most 2^31 - 1 elements, the gaps between them included.
+static cudnnStatus_t check_size(int rank, const int dims[], const int strides[]) {
+  long last = 0;
+  for (int k = 0; k < rank; k++) {
+    if (dims[k] < 1 || (strides && strides[k] < 1)) return CUDNN_STATUS_BAD_PARAM;
+    if (strides) last += (long)(dims[k] - 1) * strides[k];
+  }
+  return last < INT_MAX ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+}
 cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t d, cudnnDataType_t type, int rank, const int dims[],
                                          const int strides[]) {
   if (rank < 4 || rank > RANK) return CUDNN_STATUS_BAD_PARAM;
+  cudnnStatus_t refusal = check_size(rank, dims, strides);
+  if (refusal) return refusal;
   d->type = type;
   d->rank = rank;
   memcpy(d->dims, dims, (size_t)rank * sizeof *dims);
@@ -39,6 +52,8 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t d, cudnnDataTyp
 cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t d, cudnnDataType_t type, cudnnTensorFormat_t format,
                                          int rank, const int dims[]) {
   if (rank < 4 || rank > RANK) return CUDNN_STATUS_BAD_PARAM;
+  cudnnStatus_t refusal = check_size(rank, dims, NULL);
+  if (refusal) return refusal;
   d->type = type;
   d->rank = rank;
   memcpy(d->dims, dims, (size_t)rank * sizeof *dims);
@@ -90,7 +105,7 @@ static bool fits(cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t w, cudnnConv
     memset(results, 0, 3 * sizeof *results);                                                                           \
     for (int i = 0; i < 3; i++) {                                                                                      \
       results[i].algo = (algorithm) + i;                                                                               \
-      results[i].time = (float)(i + 1) + (float)(turn & 1);                                                            \
+      results[i].time = (float)(i + 1) + (float)(turn & 1) + cuda_fake_slower_ms[x->strides[1] != 1];                  \
       results[i].memory = 4096;                                                                                        \
       results[i].determinism = i == 0 ? CUDNN_NON_DETERMINISTIC : CUDNN_DETERMINISTIC;                                 \
       results[i].mathType = i != 1                      ? (plain)                                                      \

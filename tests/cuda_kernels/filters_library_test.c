@@ -170,7 +170,81 @@ static void the_same_bits_in_every_form(void **state) {
   tfc_graph_release(g);
 }
 
+// --- Layouts of images ----------------------------------------------------------------------------------------------
+static struct tfc_cuda_layout layout(bool first, int64_t height, int64_t width, int64_t channels) {
+  const int64_t step = first ? 1 : channels;
+  return (struct tfc_cuda_layout){.size = {1, height, width},
+                                  .stride = {height * width * step, width * step, step},
+                                  .batch_stride = height * width * channels,
+                                  .channel_stride = first ? height * width : 1};
+}
+// A convolution runs in the layout that is faster, whichever the graph has.
+static void the_faster_layout_runs(void **state) {
+  (void)state;
+  for (int graph = 0; graph < 2; graph++)
+    for (int faster = 0; faster < 2; faster++) {
+      struct tfc_cuda_launch launch = {.library = cuda_host_library()};
+      struct tfc_cuda_conv c;
+      memset(&c, 0, sizeof c);
+      c.role = TFC_CUDA_CONV_FORWARD, c.type = TFC_FLOAT, c.spatial = 2, c.channels_first = graph;
+      const int64_t out = OUT + faster; // so that each case has a plan of its own
+      c.slide = (struct tfc_cuda_slide){.batch = BATCH,
+                                        .x = layout(graph, HEIGHT, WIDTH, IN),
+                                        .y = layout(graph, HEIGHT - 2, WIDTH - 1, out),
+                                        .size = {1, 3, 2},
+                                        .step = {1, 1, 1},
+                                        .dilation = {1, 1, 1},
+                                        .channels = IN,
+                                        .filters = out,
+                                        .groups = 1};
+      const struct tfc_cuda_conv_plan *plan = NULL;
+      cuda_fake_slower_ms[faster] = 0, cuda_fake_slower_ms[!faster] = 10;
+      assert_ok(tfc_cuda_conv_find(launch.library, &c, &plan));
+      cuda_fake_slower_ms[0] = cuda_fake_slower_ms[1] = 0;
+      assert_int_equal(tfc_cuda_conv_form(plan), faster ? TFC_FILTER_CHANNELS_FIRST : TFC_FILTER_CHANNELS_LAST);
+      const struct tfc_shape ys = TFC_SHAPE(BATCH, HEIGHT - 2, WIDTH - 1, out), ws = TFC_SHAPE(3, 2, IN, out);
+      struct tfc_tensor x = numbers(&image, 5), w = numbers(&ws, 7), got = numbers(&ys, 1), want = numbers(&ys, 1);
+      void *scratch = aligned_alloc(256, (tfc_cuda_conv_scratch(plan) + 255) / 256 * 256);
+      assert_non_null(scratch);
+      assert_ok(tfc_cuda_conv_run(&launch, plan, x.data, w.data, TFC_FILTER_OF_GRAPH, got.data, scratch));
+      assert_int_equal(tfc_cuda_conv_forward(TFC_FLOAT, &c.slide, x.data, w.data, want.data, NULL), 0);
+      for (int64_t i = 0; i < tfc_tensor_elements(&want); i++) // numbers that float32 holds exactly
+        assert_true(((const float *)got.data)[i] == ((const float *)want.data)[i]);
+      free(scratch);
+      tfc_tensor_release(&x);
+      tfc_tensor_release(&w);
+      tfc_tensor_release(&got);
+      tfc_tensor_release(&want);
+    }
+}
+
+// What cuDNN's indices, which are ints, do not reach is declined before anything is asked of it.
+static void too_large_is_declined(void **state) {
+  (void)state;
+  struct tfc_cuda_conv c;
+  memset(&c, 0, sizeof c);
+  c.type = TFC_FLOAT, c.spatial = 2;
+  const int64_t side = (int64_t)1 << 16;
+  c.slide = (struct tfc_cuda_slide){.batch = 1,
+                                    .x = layout(false, side, side, 1),
+                                    .y = layout(false, side, side, 1),
+                                    .size = {1, 1, 1},
+                                    .step = {1, 1, 1},
+                                    .dilation = {1, 1, 1},
+                                    .channels = 1,
+                                    .filters = 1,
+                                    .groups = 1};
+  const struct tfc_cuda_conv_plan *plan = NULL;
+  cuda_host_no_room = true; // nor is memory for measuring asked for
+  tfc_status s = tfc_cuda_conv_find(cuda_host_library(), &c, &plan);
+  cuda_host_no_room = false;
+  assert_int_equal(tfc_status_code(s), TFC_UNIMPLEMENTED);
+  assert_non_null(strstr(tfc_status_message(s), "indices"));
+  tfc_status_free(s);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(what_forms_are), cmocka_unit_test(the_same_bits_in_every_form)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(what_forms_are), cmocka_unit_test(the_same_bits_in_every_form),
+                                     cmocka_unit_test(the_faster_layout_runs), cmocka_unit_test(too_large_is_declined)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,7 @@ extern uint32_t cuda_fake_refused;     // 1 << tfc_math: cuBLASLt has no algorit
 // Rounds an operand in float32 as the arithmetic `math` rounds it.
 float cuda_fake_operand(tfc_math math, float v);
 extern bool cuda_fake_no_measurement; // if set, cuDNN's measuring fails
+extern float cuda_fake_slower_ms[2];  // how much slower cuDNN seems with channels last, and with channels first
 extern uint32_t cuda_fake_dnn_calls;  // calls for pooling, batch normalisation, softmax and LRN, measurements included
 extern uint32_t cuda_fake_timings;    // events that were made to time something
 extern int64_t cuda_fake_dnn_cost_ns; // how much each of these calls moves the clock; below 0: cuDNN seems faster than

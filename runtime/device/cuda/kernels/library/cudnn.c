@@ -3,11 +3,11 @@
 // convert float32 to bfloat16. For 16-bit floats tensor cores are used, with sums in float32. Only deterministic
 // algorithms are used.
 //
-// Two ways are timed and the faster one is kept: in the graph's own layout (channels last), or with images converted to
-// channels first and back, which many algorithms need. Filters are [h, w, in, out] in TensorFlow's graphs and are
-// converted in both cases, unless the plan has turned them before (runtime/exec/rewrites/filters.c). cuDNN pads both
-// sides equally: if TensorFlow pads more after an image than before it (SAME with strides), the image is copied into a
-// larger one with zeros for the difference.
+// Two ways are timed and the faster one is kept: in the graph's own layout, or with images converted to the other one
+// and back (many algorithms need channels first, tensor cores channels last). Filters are [h, w, in, out] in
+// TensorFlow's graphs and are converted in both cases, unless the plan has turned them before
+// (runtime/exec/rewrites/filters.c). cuDNN pads both sides equally: if TensorFlow pads more after an image than before
+// it (SAME with strides), the image is copied into a larger one with zeros for the difference.
 #include "runtime/device/cuda/kernels/conv.h"
 
 #ifndef TFC_HAVE_CUDNN
@@ -34,6 +34,7 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
 #else
 
 #include <cuda_runtime_api.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +54,7 @@ struct key { // compared by bytes, so it is zeroed before it is filled
 };
 // One of the two ways to run the convolution (see above).
 struct way {
-  bool first; // cuDNN gets channels first (then images are converted, unless the graph has channels first, too)
+  bool first; // cuDNN gets channels first; images are converted unless the graph has them so
   cudnnTensorDescriptor_t x, y;
   cudnnFilterDescriptor_t w;
   cudnnConvolutionDescriptor_t convolution;
@@ -318,7 +319,7 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   }
   // Converting an image reads and writes it once, at about 2 TB/s. In ms.
   float turning = (float)(2.0 * (double)images / 2e12 * 1e3);
-  for (int first = c->channels_first; first < 2 && !known; first++) {
+  for (int first = 0; first < 2 && !known; first++) {
     struct way w = {0};
     tfc_status failure = describe(key, first, &w);
     if (!failure) failure = measure(handle, key, &w, memory->data);
@@ -330,7 +331,7 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
         first_failure = failure;
       continue;
     }
-    if (first && !c->channels_first) w.ms += turning;
+    if (first != c->channels_first) w.ms += turning;
     if (!best.x || w.ms < best.ms) {
       free_way(&best);
       best = w;
@@ -345,7 +346,7 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   }
   p->way = best;
   best = (struct way){0};
-  bool turned = p->way.first && !c->channels_first;
+  bool turned = p->way.first != (c->channels_first != 0);
   size_t at = (p->way.workspace + ALIGN - 1) / ALIGN * ALIGN;
   p->w_at = at;
   at += bytes_of(key, 1);
@@ -368,6 +369,20 @@ out:
   return s;
 }
 
+// Sizes and strides of descriptors are ints, and a tensor may have 2^31 elements, with its padding.
+static bool reaches(const struct tfc_cuda_conv *c) {
+  const struct tfc_cuda_slide *g = &c->slide;
+  double x = (double)g->batch * (double)g->channels, y = (double)g->batch * (double)g->filters,
+         w = (double)g->channels / (double)g->groups * (double)g->filters;
+  for (int k = 0; k < 3; k++) {
+    x *= (double)(g->x.size[k] + c->after[k]);
+    y *= (double)g->y.size[k];
+    w *= (double)g->size[k];
+    if (g->before[k] > INT_MAX || g->step[k] > INT_MAX || g->dilation[k] > INT_MAX) return false;
+  }
+  return x <= INT_MAX && y <= INT_MAX && w <= INT_MAX;
+}
+
 tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
                               const struct tfc_cuda_conv_plan **out) {
   const void *found = NULL;
@@ -376,6 +391,7 @@ tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc
   memcpy(&key.conv, conv, sizeof key.conv);
   key.sm_count = library->sm_count, key.capability = library->capability;
   key.math = conv->type == TFC_FLOAT ? library->math : TFC_MATH_FLOAT32, key.is_virtual = library->is_virtual;
+  if (!reaches(conv)) return tfc_status_make(TFC_UNIMPLEMENTED, "more than cuDNN's indices reach");
   for (int k = 0; k < 3; k++) {
     const struct tfc_cuda_slide *g = &conv->slide;
     int64_t more = conv->after[k] - g->before[k], reach = (g->size[k] - 1) * g->dilation[k] + 1;
