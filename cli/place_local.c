@@ -113,7 +113,10 @@ static void print_row(const struct tfc_job_row *r, double answer_us, bool loads)
   if (!r->modelled && r->steps) snprintf(steps, sizeof steps, "%u", r->steps);
   if (loads && r->load_us == r->load_us)
     snprintf(load, sizeof load, "%s (%s)", tfc_show_us(a, r->load_us), r->load_steps ? "measured" : "modelled");
-  if (r->low == r->low && strcmp(r->kind, "single") != 0)
+  if (r->low == r->low && strcmp(r->kind, "single") != 0 && r->interval_steps < TFC_JOB_INTERVAL_STEPS)
+    snprintf(speedup, sizeof speedup, "%s (%u step%s)", ratio_text(a, r->speedup), r->interval_steps,
+             r->interval_steps == 1 ? "" : "s");
+  else if (r->low == r->low && strcmp(r->kind, "single") != 0)
     snprintf(speedup, sizeof speedup, "%s (%s-%s)", ratio_text(a, r->speedup), ratio_text(b, r->low),
              ratio_text(c, r->high));
   int n = snprintf(line, sizeof line, "  %-13s %10s  ", r->name, us == us ? tfc_show_us(a, us) : "-");

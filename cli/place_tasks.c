@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/guard.h"
+#include "cli/measuring.h"
 #include "cli/place.h"
 #include "cli/program.h"
 #include "cli/restart.h"
@@ -148,28 +149,7 @@ out:
 
 // Only one run at a time measures on a host: the host's first task takes the lock for all tasks on this host.
 static tfc_status take_lock(struct place_tasks *t) {
-  tfc_status s = NULL;
-  char *path = NULL;
-  if (t->beside != 0) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_lock_path("tfc-measuring.lock", &path));
-  for (bool told = false;; told = true) {
-    s = tfc_lock_take(path, "measuring", &t->lock);
-    if (tfc_status_code(s) != TFC_FAILED_PRECONDITION) break;
-    tfc_status held = s;
-    s = t->o.wait
-            ? NULL
-            : tfc_status_make(TFC_ABORTED,
-                              "another run measures on this machine, and two would disturb each other: %s; --wait "
-                              "waits until it ends",
-                              tfc_status_message(held));
-    if (!s && !told) tfc_say("waiting for another run that measures on this machine: %s", tfc_status_message(held));
-    tfc_status_free(held);
-    if (!s && atomic_load(tfc_program_cancel())) s = tfc_status_make(TFC_CANCELLED, "interrupted");
-    if (s) break;
-    tfc_sleep_ns(100000000);
-  }
-  free(path);
-  return s;
+  return t->beside == 0 ? cli_measuring_lock(t->o.wait, &t->lock) : NULL;
 }
 
 // --- Reading and timing the step -------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ struct run_options {
   bool sync, async;
   double save_every; // seconds
   struct tfc_execution execution;
-  bool profile, list_ops, shapes;
+  bool profile, wait, list_ops, shapes;
 };
 
 typedef enum run_reduce { RUN_REDUCE_AUTO, RUN_REDUCE_ALL, RUN_REDUCE_PS } run_reduce;

@@ -2,22 +2,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/graph_digest.h"
 #include "cli/json.h"
+#include "cli/measuring.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/run.h"
+#include "cli/run_profile.h"
+#include "cli/run_traces.h"
 #include "cli/untrusted.h"
 #include "profiler/collector.h"
-#include "profiler/host.h"
 #include "profiler/statistics.h"
 #include "profiler/store.h"
-#include "profiler/warnings.h"
-#include "runtime/base/interrupt.h"
 #include "runtime/base/units.h"
 #include "runtime/device/settle.h"
 #include "runtime/io/npy.h"
-#include "runtime/pass/pass.h"
 
 struct fetch_file { // --fetch NAME[=FILE.npy]
   struct tfc_output output;
@@ -46,6 +44,7 @@ struct measurement {
   int64_t warmup;     // steps that are not timed
   struct tfc_collector *collector;
   struct tfc_store *store; // with --profile
+  struct tfc_lock *lock;   // with --wait: no other run measures meanwhile
   bool interrupted;
   TFC_ARRAY(struct tfc_step_profile) profiles;
 };
@@ -471,222 +470,18 @@ static tfc_status write_files(const struct measurement *m) {
   return NULL;
 }
 
-// --- The profile in the database -----------------------------------------------------------------------------------
-static tfc_status store_steps(struct measurement *m, struct tfc_store *store, int64_t key) {
-  for (uint32_t i = 0; i < m->profiles.count; i++) {
-    const struct tfc_step_profile *p = &m->profiles.data[i];
-    struct tfc_store_step step = {i, "profile", 0, true, p->start_ns, p->duration_ns};
-    TFC_RETURN_IF_ERROR(tfc_store_add_steps(store, key, &step, 1));
-    for (uint32_t d = 0; d < p->busy.count; d++) {
-      struct tfc_store_busy busy = tfc_store_busy_of(i, d, &p->busy.data[d]);
-      TFC_RETURN_IF_ERROR(tfc_store_add_busy(store, key, &busy, 1));
-    }
-    for (uint32_t k = 0; k < p->ops.count; k++) {
-      const struct tfc_profile_op *q = &p->ops.data[k];
-      struct tfc_store_op op = {i, k, q->node, q->device, q->start_ns, q->duration_ns, q->dispatch_ns, q->launched_ns};
-      TFC_RETURN_IF_ERROR(tfc_store_add_ops(store, key, &op, 1));
-    }
-    const struct tfc_plan_info *info = tfc_plan_info(m->plan);
-    for (uint32_t k = 0; k < p->transfers.count; k++) {
-      const struct tfc_profile_transfer *q = &p->transfers.data[k];
-      if (q->id >= info->transfer_count) continue;
-      const struct tfc_plan_transfer *t = &info->transfers[q->id];
-      struct tfc_store_transfer row = {i,
-                                       k,
-                                       t->tensor.node,
-                                       t->tensor.index,
-                                       t->source,
-                                       t->target,
-                                       q->bytes ? q->bytes : t->bytes,
-                                       q->start_ns,
-                                       q->duration_ns};
-      TFC_RETURN_IF_ERROR(tfc_store_add_transfers(store, key, &row, 1));
-    }
-    TFC_RETURN_IF_ERROR(tfc_store_add_works(store, key, i, 0, p->works.data, p->works.count));
-    TFC_RETURN_IF_ERROR(tfc_store_add_calls(store, key, i, p->calls.data, p->calls.count));
-  }
-  return NULL;
-}
-
-static int by_node(const void *a, const void *b) {
-  const struct tfc_profile_op *x = *(const struct tfc_profile_op *const *)a,
-                              *y = *(const struct tfc_profile_op *const *)b;
-  if (x->node != y->node) return x->node < y->node ? -1 : 1;
-  return (x->device > y->device) - (x->device < y->device);
-}
-
-// Sums each operation over all steps, for v_op_total.
-static tfc_status store_totals(struct measurement *m, struct tfc_store *store, int64_t key) {
-  tfc_status s = NULL;
-  size_t count = 0, at = 0;
-  for (uint32_t i = 0; i < m->profiles.count; i++) count += m->profiles.data[i].ops.count;
-  const struct tfc_profile_op **all = calloc(count + 1, sizeof *all);
-  double *ns = calloc(count + 1, sizeof *ns);
-  if (!all || !ns) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < m->profiles.count; i++)
-    for (size_t k = 0; k < m->profiles.data[i].ops.count; k++) all[at++] = &m->profiles.data[i].ops.data[k];
-  qsort(all, count, sizeof *all, by_node);
-  for (size_t i = 0; i < count;) {
-    struct tfc_store_op_total row = {.node_id = all[i]->node, .device_id = all[i]->device};
-    for (; i < count && all[i]->node == row.node_id && all[i]->device == row.device_id; i++) {
-      ns[row.samples++] = (double)all[i]->duration_ns;
-      row.total_ns += all[i]->duration_ns;
-    }
-    const struct tfc_quartiles q = tfc_quartiles_of(ns, row.samples);
-    row.median_ns = (int64_t)q.median, row.fastest_ns = (int64_t)q.least;
-    TFC_TRY(s, tfc_store_add_op_totals(store, key, &row, 1));
-  }
-out:
-  free(all);
-  free(ns);
-  return s;
-}
-
-// Drivers measure which algorithms are fastest; the database stores the results, so that each shape is measured only
-// once.
-static const struct tfc_device_driver *tuned_driver(const struct measurement *m) { // NULL: none measures anything
-  for (uint32_t d = 0; d < m->setup->devices.count; d++)
-    if (m->setup->devices.devices[d]->driver->set_tuning) return m->setup->devices.devices[d]->driver;
-  return NULL;
-}
-static tfc_status take_tuning(struct measurement *m) {
-  const struct tfc_device_driver *driver = tuned_driver(m);
-  char *lines = NULL;
-  if (!driver) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_store_get_tuning(m->store, &lines));
-  driver->set_tuning(lines);
-  free(lines);
-  return NULL;
-}
-static tfc_status keep_tuning(struct measurement *m) {
-  const struct tfc_device_driver *driver = tuned_driver(m);
-  char *lines = driver && driver->tuning ? driver->tuning() : NULL;
-  tfc_status s = tfc_store_put_tuning(m->store, lines);
-  free(lines);
-  return s;
-}
-
-static tfc_status store_nodes(struct measurement *m, struct tfc_store *store, int64_t run) {
-  const struct tfc_graph *g = m->setup->graph;
-  const uint32_t feeds = m->step.feed_count;
-  struct tfc_shapes shapes = {0};
-  struct tfc_shape_override *known = calloc(feeds + 1u, sizeof *known);
-  tfc_status s = NULL;
-  if (!known) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t i = 0; i < feeds; i++)
-    known[i] = (struct tfc_shape_override){.output = m->feeds[i], .shape = m->feed_shapes[i], .value = &m->values[i]};
-  TFC_TRY(s, tfc_infer_fed_shapes(g, known, feeds, &shapes));
-  for (uint32_t i = 0; i < g->node_count; i++) {
-    const struct tfc_node *n = &g->nodes[i];
-    struct tfc_op_cost work;
-    const bool is_known = tfc_node_cost(g, n, &shapes, &work);
-    uint64_t bytes = 0;
-    for (uint32_t k = 0; k < n->output_count; k++) {
-      const struct tfc_shape *shape = &shapes.shapes[n->output_begin + k];
-      size_t size = 0;
-      if (!tfc_shape_is_static(shape) || !g->output_dtypes[n->output_begin + k]) continue;
-      tfc_status_free(tfc_tensor_bytes(tfc_dtype_base(g->output_dtypes[n->output_begin + k]), shape, &size));
-      bytes += size;
-    }
-    struct tfc_store_node node = {.node_id = i,
-                                  .name = n->name,
-                                  .op = n->op,
-                                  .unit_id = TFC_NONE,
-                                  .flops = is_known ? work.flops : NAN,
-                                  .bytes_touched = is_known ? work.bytes : NAN,
-                                  .output_bytes = bytes};
-    TFC_TRY(s, tfc_store_add_nodes(store, run, &node, 1));
-  }
-out:
-  tfc_shapes_deinit(&shapes);
-  free(known);
-  return s;
-}
-
-static tfc_status store_run(struct measurement *m, struct tfc_quartiles q, int64_t *out_run) {
-  tfc_status s = NULL;
-  const struct run_options *o = m->setup->options;
-  const struct tfc_graph *g = m->setup->graph;
-  const struct tfc_plan_info *info = tfc_plan_info(m->plan);
-  struct tfc_store *store = m->store;
-  int64_t run = -1, key = -1;
-  struct tfc_host host;
-  char digest[65];
-  char *command = tfc_program_command_line();
-  tfc_host_describe(&host);
-  // The interrupt that ended the steps must not stop the storing of their results, which infers shapes again.
-  tfc_interrupt_on(NULL);
-  tfc_interrupt_at(0, NULL);
-  if (!command) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, cli_graph_digest(o->graph, digest));
-  TFC_TRY(s, tfc_store_begin(store));
-  struct tfc_store_run row = {.program = "tfc-run",
-                              .command = command,
-                              .graph = o->graph,
-                              .graph_sha256 = digest[0] ? digest : NULL,
-                              .graph_nodes = g->node_count,
-                              .seed = (uint64_t)o->execution.seed,
-                              .host = host.name,
-                              .cpu_model = host.cpu_model,
-                              .blas_core = host.blas_core,
-                              .label = m->setup->devices.devices[0]->info.label};
-  TFC_TRY(s, tfc_store_add_run(store, &row, &run));
-  for (uint32_t d = 0; d < m->setup->devices.count; d++) {
-    const struct tfc_device_info *i = &m->setup->devices.devices[d]->info;
-    struct tfc_store_device device = {.device_id = d,
-                                      .name = i->name,
-                                      .kind = i->kind,
-                                      .model = i->model,
-                                      .tensorflow = i->tensorflow,
-                                      .label = i->label,
-                                      .cores = i->cores,
-                                      .memory_limit = i->memory,
-                                      .memory_space = i->address_space,
-                                      .math = i->math[0] ? i->math : NULL,
-                                      .dispatch_us = NAN};
-    TFC_TRY(s, tfc_store_add_devices(store, run, &device, 1));
-  }
-  TFC_TRY(s, store_nodes(m, store, run));
-  struct tfc_store_placement placement = {.placement_id = 0,
-                                          .role = "baseline",
-                                          .name = "run",
-                                          .episode = -1,
-                                          .state = "ok",
-                                          .label = row.label,
-                                          .simulated_us = NAN,
-                                          .median_us = q.median,
-                                          .q1_us = q.q1,
-                                          .q3_us = q.q3,
-                                          .steps = m->taken,
-                                          .ratio = NAN,
-                                          .reward = NAN,
-                                          .cost_s = NAN,
-                                          .at_s = NAN,
-                                          .transfers = info->transfer_count};
-  TFC_TRY(s, tfc_store_add_placement(store, run, &placement, NULL, 0, &key));
-  TFC_TRY(s, store_steps(m, store, key));
-  TFC_TRY(s, store_totals(m, store, key));
-  for (uint32_t d = 0; d < m->setup->devices.count && info->peak_bytes; d++) {
-    struct tfc_store_memory memory = {d, run_setup_peak(m->setup, info, d)};
-    TFC_TRY(s, tfc_store_add_memory(store, key, &memory, 1));
-  }
-  struct tfc_store_answer answer = {.state = m->interrupted ? "interrupted" : "done",
-                                    .placement_id = 0,
-                                    .speedup = NAN,
-                                    .speedup_low = NAN,
-                                    .speedup_high = NAN,
-                                    .bound_us = NAN,
-                                    .trace_overhead = NAN,
-                                    .tau = NAN};
-  TFC_TRY(s, keep_tuning(m));
-  TFC_TRY(s, tfc_warnings_store(tfc_program_warnings(), store, run));
-  TFC_TRY(s, tfc_store_finish_run(store, run, &answer));
-  TFC_TRY(s, tfc_store_commit(store));
-  *out_run = run;
-  tfc_say("profile: run %lld in %s (tfc-report --db %s show %lld)", (long long)run, o->db, o->db, (long long)run);
-out:
-  free(command);
-  return s;
+static tfc_status store_run(const struct measurement *m, struct tfc_quartiles q, int64_t *out_run) {
+  const struct run_profile profile = {.setup = m->setup,
+                                      .plan = m->plan,
+                                      .profiles = m->profiles.data,
+                                      .profile_count = m->profiles.count,
+                                      .feeds = m->feeds,
+                                      .feed_shapes = m->feed_shapes,
+                                      .values = m->values,
+                                      .feed_count = m->step.feed_count,
+                                      .steps = m->taken,
+                                      .interrupted = m->interrupted};
+  return run_profile_store(&profile, q, m->store, out_run);
 }
 
 // --- The mode --steps ----------------------------------------------------------------------------------------------
@@ -695,10 +490,14 @@ tfc_status run_measure(struct run_setup *setup) {
   struct measurement m = {.setup = setup};
   int64_t run = 0;
   TFC_TRY(s, read_names(&m));
-  if (setup->options->profile) // checks that the database can be written before anything runs
+  if (setup->options->wait) TFC_TRY(s, cli_measuring_lock(true, &m.lock));
+  // checks that the database can be written before anything runs
+  if (setup->options->profile && setup->options->wait)
+    TFC_TRY(s, run_traces_open(setup, tfc_program_cancel(), &m.store));
+  else if (setup->options->profile)
     TFC_TRY(s, tfc_store_open(setup->options->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"},
                               &m.store));
-  if (m.store) TFC_TRY(s, take_tuning(&m));
+  if (m.store) TFC_TRY(s, run_profile_take_tuning(setup, m.store));
   TFC_TRY(s, infer(&m));
   TFC_TRY(s, initialize(&m));
   TFC_TRY(s, make_plan(&m));
@@ -724,6 +523,7 @@ tfc_status run_measure(struct run_setup *setup) {
   }
 out:
   tfc_store_close(m.store);
+  tfc_lock_release(m.lock);
   release_results(&m);
   for (uint32_t i = 0; m.values && i < m.step.feed_count; i++) tfc_tensor_release(&m.values[i]);
   for (uint32_t i = 0; m.given && i < setup->options->feeds.count; i++) run_feed_deinit(&m.given[i]);

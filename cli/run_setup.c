@@ -54,7 +54,12 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   TFC_TRY(s, limit_threads(o->execution.threads));
   tfc_gpu_profiler_prepare(devices);
   TFC_TRY(s, tfc_devices_open(devices, NULL, 0, &setup.devices));
-  if (setup.devices.note) tfc_say("%s", setup.devices.note);
+  // What was measured on devices that share cores says little about devices with cores of their own.
+  const bool shared = strcmp(setup.devices.devices[0]->info.label, "oversubscribed") == 0;
+  if (setup.devices.note && shared)
+    tfc_warn("%s", setup.devices.note);
+  else if (setup.devices.note)
+    tfc_say("%s", setup.devices.note);
   if (o->placement) TFC_TRY(s, tfc_placed_assign(&placed, &setup.devices, &setup.placement, &setup.order));
   struct tfc_session_options options = {.devices = &setup.devices, .execution = o->execution, .callers = 1};
   options.execution.gpu_math = (int)choose_math(o, placed.gpu_math);

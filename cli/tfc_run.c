@@ -90,6 +90,11 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_BOOL,
      AT(profile),
      .help = "time every operation of every step and keep it in the database"},
+    {.name = "wait",
+     .kind = TFC_FLAG_BOOL,
+     AT(wait),
+     .help = "with --profile: wait until no other run measures on this machine and no other process writes to the "
+             "database"},
     {.name = "db",
      .path = TFC_PATH_DATABASE,
      .kind = TFC_FLAG_TEXT,

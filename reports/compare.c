@@ -80,13 +80,30 @@ static double total_of(const struct side *side, tfc_str op, const char *column) 
     if (tfc_str_equal(tfc_table_cell(&side->totals, r, 0)->text, op)) return tfc_table_number(&side->totals, r, column);
   return NAN;
 }
-static struct interval interval_of_op(const struct side *side, tfc_str op) {
-  uint32_t from = 0, count = 0;
-  if (side->simulated) return (struct interval){total_of(side, op, "us"), total_of(side, op, "us")};
+// Finds a type's rows of `ops`, its sum in each traced step, the smallest first. Returns how many there are.
+static uint32_t steps_of_op(const struct side *side, tfc_str op, uint32_t *out_from) {
+  uint32_t count = 0;
   for (uint32_t r = 0; r < side->ops.row_count; r++)
-    if (tfc_str_equal(tfc_table_cell(&side->ops, r, 0)->text, op) && count++ == 0) from = r;
+    if (tfc_str_equal(tfc_table_cell(&side->ops, r, 0)->text, op) && count++ == 0) *out_from = r;
+  return count;
+}
+static struct interval interval_of_op(const struct side *side, tfc_str op) {
+  uint32_t from = 0;
+  const uint32_t count = steps_of_op(side, op, &from);
+  if (side->simulated) return (struct interval){total_of(side, op, "us"), total_of(side, op, "us")};
   return interval_of(&side->ops, from, count, 2);
 }
+// Returns the median of the sums of which the interval is made, so that it lies in it; if no step was traced, the sum
+// of the operations' medians.
+static double time_of_op(const struct side *side, tfc_str op) {
+  uint32_t from = 0;
+  const uint32_t count = steps_of_op(side, op, &from);
+  if (!count) return total_of(side, op, "us");
+  const double low = tfc_table_cell(&side->ops, from + (count - 1) / 2, 2)->real,
+               high = tfc_table_cell(&side->ops, from + count / 2, 2)->real;
+  return 0.5 * (low + high);
+}
+
 static tfc_status load(struct tfc_store *store, int64_t run, const struct side *first, struct side *out) {
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run, &out->args));
@@ -161,7 +178,7 @@ out:
 static double longest(const struct side *sides, uint32_t count, tfc_str op) {
   double most = 0;
   for (uint32_t i = 0; i < count; i++) {
-    double us = total_of(&sides[i], op, "us");
+    double us = time_of_op(&sides[i], op);
     if (us > most) most = us;
   }
   return most;
@@ -198,10 +215,10 @@ static tfc_status list_operations(const struct side *sides, uint32_t count, stru
   qsort(types, type_count, sizeof *types, longest_first);
   for (uint32_t k = 0; k < type_count; k++) {
     struct interval first = interval_of_op(&sides[0], types[k].op);
-    double first_us = total_of(&sides[0], types[k].op, "us");
+    double first_us = time_of_op(&sides[0], types[k].op);
     for (uint32_t i = 0; i < count; i++) {
       struct interval here = interval_of_op(&sides[i], types[k].op);
-      double us = total_of(&sides[i], types[k].op, "us");
+      double us = time_of_op(&sides[i], types[k].op);
       struct tfc_cell *row;
       TFC_TRY(s, tfc_table_add(t, &row));
       row[0] = tfc_cell_text(types[k].op);

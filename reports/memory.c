@@ -90,12 +90,17 @@ tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc
   tfc_text_printf(text, "Run %lld: memory of devices under the answer%s\n\n", (long long)args.run,
                   tfc_report_simulated(store, &args));
   tfc_text_printf(text, "  %-12s %11s %11s %8s %11s %11s\n", "device", "peak", "limit", "share", "variables", "named");
+  bool unknown = false; // some peak is not known, only a part of it
   for (uint32_t r = 0; r < devices->row_count; r++) {
     double percent = tfc_table_number(devices, r, "percent");
     snprintf(share, sizeof share, percent == percent ? "%.1f %%" : "-", percent);
+    const double peak_bytes = tfc_table_number(devices, r, "peak_bytes");
+    const bool less = peak_bytes < tfc_table_number(devices, r, "named_bytes");
+    char peak[40];
+    unknown |= less;
+    snprintf(peak, sizeof peak, "%s%s", less ? ">" : "", bytes_text(a, peak_bytes, "-"));
     tfc_text_printf(text, "  %-12s %11s %11s %8s %11s %11s\n",
-                    tfc_report_fit(name, tfc_table_text(devices, r, "device"), 12),
-                    bytes_text(a, tfc_table_number(devices, r, "peak_bytes"), "-"),
+                    tfc_report_fit(name, tfc_table_text(devices, r, "device"), 12), peak,
                     bytes_text(b, tfc_table_number(devices, r, "limit_bytes"), "none"), share,
                     bytes_text(c, tfc_table_number(devices, r, "variable_bytes"), "-"),
                     bytes_text(d, tfc_table_number(devices, r, "named_bytes"), "-"));
@@ -121,10 +126,12 @@ tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc
                     TFC_STR_ARG(tfc_table_text(tensors, r, "kind")),
                     tfc_report_fit(name, tfc_table_text(tensors, r, "node"), 54));
   }
-  tfc_text_printf(text, "\nNamed: variables and tensors between operations at that moment. A peak has\n"
-                        "results, packed weights and scratch memory too. Sums of products, and results\n"
-                        "that take over an input's memory, count once. In cost graphs without \"live\",\n"
-                        "and in steps with loops, a peak is that of variables alone.\n");
+  tfc_text_printf(text,
+                  "\nNamed: variables and tensors between operations at that moment. A peak has\n"
+                  "results, packed weights and scratch memory too. Sums of products, and results\n"
+                  "that take over an input's memory, count once. In cost graphs without \"live\",\n"
+                  "and in steps with loops, a peak is that of variables alone%s.\n",
+                  unknown ? " (>: more was\nheld). What a loop makes counts from its first round to its last" : "");
   if (text->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   *out = lists;
   lists = (struct tfc_report_lists){0};

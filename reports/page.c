@@ -40,12 +40,14 @@ static void add_result(struct tfc_page *p, uint32_t r, double answer, double top
   }
   tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"wide\">", tfc_html_us(a, us));
   if (us == us && top > 0) tfc_page_add(p, "<span class=\"bar\" style=\"width:%.1f%%\"></span>", 100 * us / top);
-  tfc_page_add(p, "</td><td class=\"n\">");
-  if (tfc_table_number(t, r, "step_q1_us") == tfc_table_number(t, r, "step_q1_us"))
-    tfc_page_add(p, "%s – %s", tfc_html_us(b, tfc_table_number(t, r, "step_q1_us")),
-                 tfc_html_us(c, tfc_table_number(t, r, "step_q3_us")));
-  tfc_page_add(p, "</td><td class=\"n\">");
-  if (steps > 0) tfc_page_add(p, "%.0f", steps);
+  if (!tfc_page_modelled(p)) {
+    tfc_page_add(p, "</td><td class=\"n\">");
+    if (tfc_table_number(t, r, "step_q1_us") == tfc_table_number(t, r, "step_q1_us"))
+      tfc_page_add(p, "%s – %s", tfc_html_us(b, tfc_table_number(t, r, "step_q1_us")),
+                   tfc_html_us(c, tfc_table_number(t, r, "step_q3_us")));
+    tfc_page_add(p, "</td><td class=\"n\">");
+    if (steps > 0) tfc_page_add(p, "%.0f", steps);
+  }
   tfc_page_add(p, "</td><td class=\"n\">");
   if (us == us && answer > 0 && !is_answer && fabs(us / answer - 1) < 0.005)
     tfc_page_add(p, "as fast");
@@ -68,10 +70,13 @@ static void add_result(struct tfc_page *p, uint32_t r, double answer, double top
   tfc_page_add(p, "%s</td></tr>\n", message.size ? "</span>" : "");
 }
 
+// A simulated step has no quartiles, and is one.
 static void begin_results(struct tfc_page *p) {
-  tfc_page_add(p, "<div class=\"scroll\"><table><thead><tr><th>placement</th><th class=\"n\">step</th><th></th>"
-                  "<th class=\"n\">quartiles</th><th class=\"n\">steps</th><th class=\"n\">answer is</th>"
-                  "<th class=\"n\">simulated</th><th class=\"n\">moved</th><th></th></tr></thead><tbody>\n");
+  tfc_page_add(p,
+               "<div class=\"scroll\"><table><thead><tr><th>placement</th><th class=\"n\">step</th><th></th>%s"
+               "<th class=\"n\">answer is</th><th class=\"n\">simulated</th><th class=\"n\">moved</th><th></th></tr>"
+               "</thead><tbody>\n",
+               tfc_page_modelled(p) ? "" : "<th class=\"n\">quartiles</th><th class=\"n\">steps</th>");
 }
 
 static void add_results(struct tfc_page *p) {

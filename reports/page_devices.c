@@ -70,7 +70,8 @@ void tfc_page_devices(struct tfc_page *p) {
     tfc_page_add(p, "<tr><td>");
     tfc_page_escaped(p, tfc_table_text(t, r, "name"));
     tfc_page_add(p, "</td><td class=\"note\">");
-    tfc_page_escaped(p, tfc_table_text(t, r, "model"));
+    const tfc_str model = tfc_table_text(t, r, "model"); // a described device has only a kind
+    tfc_page_escaped(p, model.size ? model : tfc_table_text(t, r, "kind"));
     tfc_page_add(p, "</td><td class=\"n\">");
     if (cores > 0) tfc_page_add(p, "%.0f", cores);
     tfc_page_add(p, "</td><td class=\"n\">");

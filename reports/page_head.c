@@ -75,6 +75,11 @@ static void add_verdict(struct tfc_page *p) {
         "single "
         "device, by more than the noise (95&nbsp;%% interval %.2f to %.2f).",
         tfc_html_us(a, answer), single / answer, low, high);
+  else if (single == single && low != low && tfc_page_number(p, "exit_code") == 0 && single > answer)
+    tfc_page_add(p,
+                 "A step takes <strong>%s</strong> under the placement that was found: %.2f times faster than on the "
+                 "best single device. It was timed in too few steps for an interval.",
+                 tfc_html_us(a, answer), single / answer);
   else if (single == single)
     tfc_page_add(p,
                  "Nothing was found that beats the best single device by more than the noise: a step takes "

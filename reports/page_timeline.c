@@ -132,16 +132,18 @@ void tfc_page_timeline(struct tfc_page *p) {
   }
   const int height = (int)p->devices.row_count * LANE;
   tfc_page_add(p,
-               "<p class=\"caption\">Time since the step began [%s], of the traced step nearest to the median (step "
-               "%lld%s). Each bar is an operation, pale ones are gaps by what the device waited for, thin ones below "
+               "<p class=\"caption\">Time since the step began [%s], of %s (step "
+               "%lld). Each bar is an operation, pale ones are gaps by what the device waited for, thin ones below "
                "are tensors on their way. The line is the critical path: what lies on it sets the length of the "
                "step.</p>\n<div class=\"tools\" hidden><button type=\"button\" data-zoom=\"in\">+</button> <button "
                "type=\"button\" data-zoom=\"out\">−</button> <button type=\"button\" data-zoom=\"all\">whole "
                "step</button> <span>drag to move, wheel or pinch to zoom, click an operation</span></div>\n"
                "<div class=\"timeline\" style=\"height:%dpx\"><svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
                "role=\"img\" aria-label=\"operations by device over time\">\n",
-               p->scale.unit, (long long)p->args.step, tfc_report_simulated(p->store, &p->args), height + 22, WIDTH,
-               height);
+               p->scale.unit,
+               *tfc_report_simulated(p->store, &p->args) ? "the simulated step"
+                                                         : "the traced step nearest to the median",
+               (long long)p->args.step, height + 22, WIDTH, height);
   for (int32_t lane = 0; lane < (int32_t)p->devices.row_count; lane++) {
     tfc_page_add(p, "<path class=\"rule\" d=\"M0 %dH%d\"/>\n", lane * LANE + BARS + BAR_HEIGHT, WIDTH);
     add_gaps(p, lane);

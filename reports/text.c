@@ -302,6 +302,9 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   if (low == low)
     tfc_text_printf(out, "Against the best single device: %.3fx, 95 %% interval %.3f to %.3f\n",
                     tfc_table_number(&run, 0, "speedup"), low, tfc_table_number(&run, 0, "speedup_high"));
+  else if (tfc_table_number(&run, 0, "speedup") > 0)
+    tfc_text_printf(out, "Against the best single device: %.3fx (%s)\n", tfc_table_number(&run, 0, "speedup"),
+                    modelled ? "simulated" : "too few steps for an interval");
   if (bound == bound && loads)
     tfc_text_printf(out, "Lower bound of the load: %s (%.*s)\n", show(a, bound),
                     TFC_STR_ARG(tfc_table_text(&run, 0, "bound_name")));

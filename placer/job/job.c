@@ -232,6 +232,7 @@ static void finish(struct tfc_job *j, tfc_status failure, struct tfc_job_outcome
   }
   const struct tfc_job_candidate *best = tfc_job_candidates_best(&j->candidates);
   const struct tfc_job_row *answer = tfc_job_outcome_answer(out);
+  const bool told = answer && answer->interval_steps >= TFC_JOB_INTERVAL_STEPS;
   struct tfc_store_answer stored = {.state = cancelled ? "interrupted"
                                              : failure ? "failed"
                                                        : "done",
@@ -240,8 +241,8 @@ static void finish(struct tfc_job *j, tfc_status failure, struct tfc_job_outcome
                                     .placement_id =
                                         best ? tfc_job_journal_placement_id(&j->journal, j->candidates.best) : -1,
                                     .speedup = answer ? answer->speedup : (double)NAN,
-                                    .speedup_low = answer ? answer->low : (double)NAN,
-                                    .speedup_high = answer ? answer->high : (double)NAN,
+                                    .speedup_low = told ? answer->low : (double)NAN,
+                                    .speedup_high = told ? answer->high : (double)NAN,
                                     .bound_us = out->bound_us > 0 ? out->bound_us : (double)NAN,
                                     .bound_name = out->bound_name,
                                     .trace_overhead = j->model.trace_overhead,

@@ -5,6 +5,8 @@
 #include "placer/model/placement.h"
 #include "placer/simulate/evaluator.h"
 
+enum { TFC_JOB_INTERVAL_STEPS = 5 };
+
 struct tfc_job_row { // one line of the answer's table
   char *name;        // "whole", "found", "single:cpu:0", "expert", an algorithm
   const char *kind;  // "whole", "answer", "single", "baseline", "heuristic"
@@ -18,6 +20,8 @@ struct tfc_job_row { // one line of the answer's table
   uint32_t load_steps;
   double speedup, low, high; // speedup: step time of the best single device / step time of this row; low, high: its 95
                              // % interval; NaN: not measured in turns
+  uint32_t interval_steps;   // steps of the one of the two that has fewer in it. With fewer than TFC_JOB_INTERVAL_STEPS
+                             // low and high decide the answer, but are too few to be told as an interval
   char *note;
 };
 struct tfc_job_pair {  // a placement's predicted times, and its repeated measurements

@@ -19,6 +19,10 @@ static struct side in_flight(const struct tfc_job_candidate *k) {
   return (struct side){k->in_flight.us.data, k->in_flight.block.data, k->in_flight.us.count};
 }
 
+static uint32_t fewer(struct side a, struct side b) {
+  return (uint32_t)(a.count < b.count ? a.count : b.count);
+}
+
 // Computes median(a) / median(b) over blocks that were run in turns.
 static tfc_status compare(struct side a, struct side b, uint64_t seed, struct tfc_interval *out) {
   struct tfc_block_pair pairs[TFC_JOB_FINAL_ROUNDS] = {0};
@@ -64,10 +68,12 @@ tfc_status tfc_job_table_add(const struct tfc_job_candidates *c, const struct tf
     if (k->in_flight.us.count && single->in_flight.us.count) {
       TFC_TRY(s, compare(in_flight(single), in_flight(k), (uint64_t)o->execution.seed, &interval));
       r.speedup = interval.value, r.low = interval.low, r.high = interval.high;
+      r.interval_steps = fewer(in_flight(single), in_flight(k));
     }
   } else if (single && isfinite(k->final_us) && isfinite(single->final_us)) {
     TFC_TRY(s, compare(final_run(single), final_run(k), (uint64_t)o->execution.seed, &interval));
     r.speedup = interval.value, r.low = interval.low, r.high = interval.high;
+    r.interval_steps = fewer(final_run(single), final_run(k));
   } else if (single && isfinite(r.median_us) && isfinite(tfc_job_final_us(single))) {
     r.speedup = tfc_job_final_us(single) / r.median_us;
   }

@@ -66,6 +66,7 @@ static void test_step(void **state) {
        .speedup = 2.978,
        .low = 2.234,
        .high = 3.651,
+       .interval_steps = 30,
        .note = copy("operations side by side")},
       {.name = copy("found"),
        .kind = "answer",
@@ -77,7 +78,8 @@ static void test_step(void **state) {
        .load_us = NAN,
        .speedup = 2,
        .low = 1.5,
-       .high = 2.5},
+       .high = 2.5,
+       .interval_steps = 30},
       {.name = copy("single:cpu:0"),
        .kind = "single",
        .median_us = 1000,
@@ -214,7 +216,8 @@ static void test_throughput(void **state) {
        .load_steps = 24,
        .speedup = 4,
        .low = 3.5,
-       .high = 4.5},
+       .high = 4.5,
+       .interval_steps = 24},
       {.name = copy("single:cpu:0"),
        .kind = "single",
        .median_us = 800,
@@ -247,7 +250,8 @@ static void test_throughput(void **state) {
          "\n");
 }
 
-// Speed-ups have three digits: with an interval as wide as on a busy machine a row still has 80 columns.
+// Speed-ups have three digits: with an interval as wide as on a busy machine a row still has 80 columns. Two steps make
+// no interval.
 static void test_wide_interval(void **state) {
   (void)state;
   struct tfc_job_row rows[] = {{.name = copy("whole"),
@@ -260,7 +264,8 @@ static void test_wide_interval(void **state) {
                                 .load_us = NAN,
                                 .speedup = 2.01,
                                 .low = 0.11,
-                                .high = 10.11},
+                                .high = 10.11,
+                                .interval_steps = 6},
                                {.name = copy("found"),
                                 .kind = "answer",
                                 .median_us = 900,
@@ -272,13 +277,27 @@ static void test_wide_interval(void **state) {
                                 .load_steps = 24,
                                 .speedup = 12.345,
                                 .low = 9.996,
-                                .high = 123.4}};
+                                .high = 123.4,
+                                .interval_steps = 24},
+                               {.name = copy("expert"),
+                                .kind = "baseline",
+                                .median_us = 950,
+                                .q1_us = 940,
+                                .q3_us = 960,
+                                .steps = 2,
+                                .simulated_us = NAN,
+                                .load_us = NAN,
+                                .speedup = 1.5,
+                                .low = 1.4,
+                                .high = 1.6,
+                                .interval_steps = 2}};
   const struct place_options o = {.db = "t.db", .objective = 1};
-  const struct tfc_job_outcome out = {.rows = rows, .row_count = 2, .bound_us = NAN, .tau = NAN, .trace_overhead = NAN};
+  const struct tfc_job_outcome out = {.rows = rows, .row_count = 3, .bound_us = NAN, .tau = NAN, .trace_overhead = NAN};
   prints(&o, &out,
          "  placement           step  steps         load a step to found  speed-up (95 %)\n"
          "  whole           10.53 ms      6                               2.01 (0.11-10.1)\n"
          "  found           900.0 us     30 200.0 us (measured)           12.3 (10.0-123)\n"
+         "  expert          950.0 us      2                               1.50 (2 steps)\n"
          "\n");
 }
 

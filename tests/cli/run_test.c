@@ -349,7 +349,38 @@ static void totals(void **state) {
   assert_int_equal(sqlite3_column_int(q, 0), 2); // the nodes words and y
   assert_int_equal(sqlite3_column_int(q, 1), 2);
   sqlite3_finalize(q);
+  // The step's edges are there, and each operation ran where the placement has it.
+  static const char graph_sql[] =
+      "SELECT (SELECT COUNT(*) FROM v_edge WHERE producer = 'x' AND consumer IN ('words', 'y') AND bytes = 12),"
+      " (SELECT COUNT(*) FROM v_op), (SELECT COUNT(*) FROM v_op JOIN v_placement USING (run_id, placement_id, node_id,"
+      " device_id))";
+  assert_int_equal(sqlite3_prepare_v2(db, graph_sql, -1, &q, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+  assert_int_equal(sqlite3_column_int(q, 0), 2);
+  assert_int_equal(sqlite3_column_int(q, 1), 8);
+  assert_int_equal(sqlite3_column_int(q, 2), 8);
+  sqlite3_finalize(q);
   sqlite3_close(db);
+}
+
+// With --wait, --profile waits for who writes to the database; without it that is an error. Devices that share cores
+// are a warning, which the database keeps.
+static void waiting(void **state) {
+  (void)state;
+#define PROFILED "tfc-run --graph g.pbtxt --feed 'x=float32[3]' --fetch y:0 --steps 1 --profile --db w.db "
+  assert_exit(0, "waiting",
+              "cd %s && { flock w.db.lock sh -c ': >held; n=0; until grep -q waiting said || [ $n = 600 ]; do n=$((n + "
+              "1)); sleep 0.05; done' & } && until [ -e held ]; do sleep 0.01; done; " PROFILED
+              "--wait 2>said; code=$?; cat said >&2; exit $code",
+              folder);
+  assert_exit(6, "w.db",
+              "cd %s && rm held && { flock w.db.lock sh -c ': >held; until [ ! -e held ]; do sleep 0.01; done' & } && "
+              "until [ -e held ]; do sleep 0.01; done; " PROFILED "; code=$?; rm held; exit $code",
+              folder);
+  assert_exit(0, "oversubscribed",
+              "cd %s && " PROFILED "--devices cpu:0-$(nproc) && sqlite3 w.db \"SELECT text FROM v_warning\" | grep -q "
+              "'CPU devices share .*oversubscribed'",
+              folder);
 }
 
 int main(void) {
@@ -362,6 +393,7 @@ int main(void) {
       cmocka_unit_test(failures),
       cmocka_unit_test(near_names),
       cmocka_unit_test(totals),
+      cmocka_unit_test(waiting),
       cmocka_unit_test(expected_errors),
       cmocka_unit_test(side_by_side),
       cmocka_unit_test(in_pieces),

@@ -363,7 +363,7 @@ static void three_runs(void **state) {
               "\n"
               "time by op type          run 1       run 2       run 3\n"
               "MatMul                400.0 us    800.0 us    400.0 us\n"
-              "Softmax               118.0 us    118.0 us    118.0 us\n"
+              "Softmax               118.0 us    118.0 us    120.0 us\n"
               "Relu                  100.0 us    100.0 us    100.0 us\n"
               "AddV2                  50.0 us     50.0 us     50.0 us\n"
               "\n"
@@ -588,8 +588,8 @@ static void modelled_page(void **state) {
   html_says(text, "<h2>Devices</h2>", "</table>",
             "Under the answer (simulated). Shares are medians over the traced steps.\n"
             "device|hardware|cores|busy||operations|received|peak memory|limit||\n"
-            "acc:0|||100 %||3|7.0 kB|1.0 kB|1.0 MB|modelled|\n"
-            "acc:1|||44 %||1|5.0 kB|0 B|1.0 MB|modelled|\n");
+            "acc:0|acc||100 %||3|7.0 kB|1.0 kB|1.0 MB|modelled|\n"
+            "acc:1|acc||44 %||1|5.0 kB|0 B|1.0 MB|modelled|\n");
   html_says(text, "<p>Why they stood still", "</table>",
             ": the host had not launched yet, a tensor was on its way, another device was not done, or the device was "
             "done before the step. Shares of the step.\n"

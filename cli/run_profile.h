@@ -1,0 +1,28 @@
+// tfc-run --profile: the run in the database that traced steps become: devices, the graph with its edges, where each
+// operation and variable was, steps, operations, transfers, memory.
+#ifndef TFC_CLI_RUN_PROFILE_H
+#define TFC_CLI_RUN_PROFILE_H
+
+#include "cli/run.h"
+#include "profiler/statistics.h"
+#include "profiler/store.h"
+
+struct tfc_step_profile;
+struct run_profile {
+  const struct run_setup *setup;
+  const struct tfc_plan *plan;
+  const struct tfc_step_profile *profiles; // [profile_count]
+  size_t profile_count;
+  const struct tfc_output *feeds; // [feed_count]
+  const struct tfc_shape *feed_shapes;
+  const struct tfc_tensor *values;
+  uint32_t feed_count, steps; // steps: how many were timed
+  bool interrupted;
+};
+// *out_run: the run's number. The store must be open for writing.
+TFC_MUST_USE tfc_status run_profile_store(const struct run_profile *profile, struct tfc_quartiles step_us,
+                                          struct tfc_store *store, int64_t *out_run);
+// Gives the drivers what they measured in earlier runs.
+TFC_MUST_USE tfc_status run_profile_take_tuning(const struct run_setup *setup, struct tfc_store *store);
+
+#endif
