@@ -249,6 +249,11 @@ static void choose_largest(struct tfc_bound *bound) {
     if (bound->each[k] > bound->value) bound->value = bound->each[k], bound->kind = (tfc_bound_kind)k;
 }
 
+void tfc_bound_raise(struct tfc_bound *bound, tfc_bound_kind kind, int64_t value) {
+  if (value > bound->each[kind]) bound->each[kind] = value;
+  if (value > bound->value) bound->value = value, bound->kind = kind;
+}
+
 void tfc_bound_share_cores(struct tfc_bound *bound, uint32_t device_count, uint32_t cores) {
   if (cores == 0 || device_count <= cores) return;
   bound->each[TFC_BOUND_WORK] = (int64_t)((double)bound->each[TFC_BOUND_WORK] * device_count / cores);

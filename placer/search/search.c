@@ -21,6 +21,7 @@
 #include "placer/search/communities.h"
 #include "placer/search/finder.h"
 #include "placer/search/pace.h"
+#include "placer/search/prover.h"
 #include "placer/search/rollouts.h"
 #include "placer/search/search_job.h"
 #include "runtime/base/array.h"
@@ -676,6 +677,7 @@ static tfc_status run_auto(struct tfc_finder *f) {
   const struct tfc_problem *p = f->p;
   tfc_status s = NULL;
   struct program_thread program = {.f = f};
+  struct tfc_prover prover = {0};
   double seconds = f->deadline > 0 ? f->deadline - tfc_now_s() : 0;
   if (seconds >= 4 && p->unit_count <= TFC_ILP_UNITS && p->node_count <= 2000 && p->device_count > 1 &&
       p->device_count <= 16) {
@@ -683,6 +685,7 @@ static tfc_status run_auto(struct tfc_finder *f) {
     program.seconds = seconds * 0.5;
     program.started = program.device && pthread_create(&program.thread, NULL, run_program, &program) == 0;
   }
+  tfc_prover_begin(f, &prover);
   // The program's placement is evaluated at the end.
   const uint64_t kept = program.started && f->limit > 20 * TFC_SETTLE_MOST ? TFC_SETTLE_MOST : 0;
   f->limit -= kept;
@@ -697,6 +700,7 @@ out:
   f->limit += kept;
   atomic_store(&f->stop, true); // the integer program has the time that the search has
   s = tfc_status_join(s, finish_program(f, &program));
+  tfc_prover_end(f, &prover);
   free(program.device);
   return s;
 }

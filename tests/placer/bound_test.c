@@ -2,6 +2,7 @@
 // those of up to 5.
 #include "tests/common/test.h"
 
+#include "placer/exact/border.h"
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"
 
@@ -50,6 +51,13 @@ static int64_t brute_force(const struct tfc_problem *p, bool orders) {
   return best;
 }
 
+// Whatever placement the border's bound starts from, it must stay below the optimum.
+static void raise_by_borders(const struct tfc_problem *p, int64_t best, struct tfc_bound *bound) {
+  const int64_t optimum = best == TFC_TIME_MAX ? INT64_C(1000000000) : best;
+  for (int64_t known = optimum; known < 2 * optimum; known += 1 + optimum / 4)
+    tfc_bound_raise(bound, TFC_BOUND_BORDER, tfc_border_bound(p, known, &(struct tfc_border_limits){0}));
+}
+
 static void run(uint32_t count, tfc_objective objective, uint32_t most_nodes, bool orders, bool program,
                 uint64_t seed) {
   uint32_t tight = 0, solved = 0, found = 0;
@@ -63,7 +71,8 @@ static void run(uint32_t count, tfc_objective objective, uint32_t most_nodes, bo
     struct tfc_bound bound;
     struct tfc_budget budget = {.deadline = tfc_now_s() + 5, .threads = 1};
     assert_ok(tfc_bound_compute(i.problem, program ? &budget : NULL, &bound));
-    for (int k = 0; k < 8; k++)
+    if (objective == TFC_OBJECTIVE_THROUGHPUT) raise_by_borders(i.problem, best, &bound);
+    for (int k = 0; k < TFC_BOUND_COUNT; k++)
       if (bound.each[k] > best)
         fail_msg("case %llu: bound '%s' is %lld, the optimum %lld", (unsigned long long)number,
                  tfc_bound_name((tfc_bound_kind)k), (long long)bound.each[k], (long long)best);
@@ -107,6 +116,34 @@ static void test_programs(void **state) {
   run(60, TFC_OBJECTIVE_STEP, 7, false, true, 35);
 }
 
+// The border's bound, where all devices pay: it must be below the optimum, and above all other bounds where those say
+// little.
+static void test_borders(void **state) {
+  (void)state;
+  uint32_t solved = 0, tight = 0, best_of_all = 0;
+  for (uint64_t number = 0; number < 400 / SHARE; number++) {
+    struct tfc_random r;
+    tfc_random_init(&r, 36000 + number);
+    const uint32_t rich = RICH_BOTH | (number % 2 ? RICH_GROUPS | RICH_PINS | RICH_KINDS | RICH_CALIBRATION : 0);
+    const uint32_t devices = 2 + (uint32_t)pick(&r, 2);
+    struct instance i = random_instance(&r, 4 + (uint32_t)pick(&r, 6), devices, rich, TFC_OBJECTIVE_THROUGHPUT);
+    const int64_t best = brute_force(i.problem, false);
+    struct tfc_bound bound;
+    assert_ok(tfc_bound_compute(i.problem, NULL, &bound));
+    const int64_t others = bound.value;
+    raise_by_borders(i.problem, best, &bound);
+    const int64_t border = bound.each[TFC_BOUND_BORDER];
+    if (border > best)
+      fail_msg("case %llu: at least %lld by borders, the optimum is %lld", (unsigned long long)number,
+               (long long)border, (long long)best);
+    if (best != TFC_TIME_MAX) solved++, tight += (double)border >= 0.999 * (double)best, best_of_all += border > others;
+    instance_free(&i);
+  }
+  print_message("%u have a placement; borders alone meet the optimum of %u, and are the highest bound of %u\n", solved,
+                tight, best_of_all);
+  assert_true(solved >= 300 / SHARE && tight * 2 >= solved && best_of_all * 5 >= solved);
+}
+
 // Four devices share two cores, so the bound from total work is doubled, before the largest of all bounds is chosen.
 static void test_shared_cores(void **state) {
   (void)state;
@@ -120,7 +157,7 @@ static void test_shared_cores(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared_cores), cmocka_unit_test(test_step),
-                                     cmocka_unit_test(test_step_orders), cmocka_unit_test(test_throughput),
-                                     cmocka_unit_test(test_programs)};
+                                     cmocka_unit_test(test_step_orders),  cmocka_unit_test(test_throughput),
+                                     cmocka_unit_test(test_borders),      cmocka_unit_test(test_programs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

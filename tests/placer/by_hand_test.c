@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "placer/exact/border.h"
 #include "placer/exact/bound.h"
 #include "placer/model/placement.h"
 #include "placer/search/anneal.h"
@@ -159,6 +160,33 @@ static void test_crowding(void **state) {
   // on one device all are together
   b = bound_of(&mixed, unlike_devices(unlike, 1, TFC_OCCUPIES_NONE), TFC_OBJECTIVE_THROUGHPUT, false);
   assert_int_equal(b.each[TFC_BOUND_CROWDING], 24 * US);
+}
+
+// What the borders of parts cost.
+static void test_borders(void **state) {
+  (void)state;
+  // A chain of six operations of 10 us, tensors of 8 us, three devices: an end of two pays for one tensor and has 28
+  // us, a middle of two pays for two and has 36 us. Is anything below 36 us? Then the third and the fourth operation
+  // are alone, and each pays 16 us; the other two on each side may be together, for 8 us: 60 + 4 * 4 + 2 * 16 = 108 us
+  // on three devices are not below 36 us either.
+  const struct drawn chain = {.nodes = 6,
+                              .acc = {10, 10, 10, 10, 10, 10},
+                              .edges = 5,
+                              .edge = {{0, 1, 8000}, {1, 2, 8000}, {2, 3, 8000}, {3, 4, 8000}, {4, 5, 8000}}};
+  static const char *const three[] = {"acc:0", "acc:1", "acc:2"};
+  struct instance i = {.graph = graph_of(&chain), .machine = unlike_devices(three, 3, TFC_OCCUPIES_BOTH)};
+  assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_THROUGHPUT, &i.problem));
+  const struct tfc_border_limits none = {0};
+  assert_just_below(tfc_border_bound(i.problem, 36 * US, &none), 36 * US);
+  // nothing is computed
+  assert_int_equal(tfc_border_bound(i.problem, 36 * US, &(struct tfc_border_limits){.deadline = 1}), 0);
+  assert_int_equal(tfc_border_bound(i.problem, TFC_TIME_MAX, &none), 0);
+  instance_free(&i);
+  // if receivers do not pay, a device may have its part for nothing
+  i = (struct instance){.graph = graph_of(&chain), .machine = unlike_devices(three, 3, TFC_OCCUPIES_SENDER)};
+  assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_THROUGHPUT, &i.problem));
+  assert_int_equal(tfc_border_bound(i.problem, 36 * US, &none), 0);
+  instance_free(&i);
 }
 
 // What follows from transfers that both ends pay for.
@@ -467,6 +495,7 @@ int main(void) {
       cmocka_unit_test(test_path_and_work),
       cmocka_unit_test(test_work_of_unlike_devices),
       cmocka_unit_test(test_crowding),
+      cmocka_unit_test(test_borders),
       cmocka_unit_test(test_severing),
       cmocka_unit_test(test_window),
       cmocka_unit_test(test_memory),

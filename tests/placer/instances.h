@@ -60,6 +60,7 @@ static inline struct tfc_score score_of(const struct tfc_problem *p, const struc
 #define RICH_MISSING 256u    // missing links
 #define RICH_LIMITS 512u     // memory limits that some placements break
 #define RICH_ALL 1023u
+#define RICH_BOTH 2048u  // all transfers occupy both ends
 #define RICH_INBOX 1024u // there are no wires, and all transfers occupy their receiver, as between groups of cores
 
 static inline uint64_t pick(struct tfc_random *r, uint64_t n) {
@@ -105,6 +106,7 @@ static inline struct tfc_machine *random_machine(struct tfc_random *r, uint32_t 
       if (pick(r, 2)) l.wire = tfc_str_from(wires[pick(r, 3)]);
     }
     if (rich & RICH_OCCUPIES) l.occupies = (tfc_occupies)pick(r, 4);
+    if (rich & RICH_BOTH) l.occupies = TFC_OCCUPIES_BOTH;
     if (rich & RICH_INBOX) l.occupies = TFC_OCCUPIES_RECEIVER, l.wire = TFC_STR("none");
     if ((rich & RICH_CALIBRATION) && pick(r, 3) == 0) {
       l.curve_count = 1 + (uint32_t)pick(r, 3);
