@@ -20,6 +20,7 @@ static struct tfc_cuda_fake_options options;
 static struct CUstream_st *stream_graves; // destroyed streams are kept, so that the fake notices if one is used
 static struct CUevent_st *event_graves;
 static bool peers[64][64];
+static uint64_t pushed; // bit i: green context 10 + i is current on a thread
 static _Thread_local int current_device;
 static _Thread_local uint64_t current_green; // the green context that this thread pushed, 0: none
 static uint64_t violations, counts[TFC_CUDA_FAKE_CALL_COUNT], fail_from[TFC_CUDA_FAKE_CALL_COUNT],
@@ -49,6 +50,7 @@ void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *o) {
   delay_ns = 0;
   shuffled = false;
   memset(peers, 0, sizeof peers);
+  pushed = 0;
   for (struct CUstream_st *s; (s = stream_graves);) stream_graves = s->grave, free(s);
   for (struct CUevent_st *e; (e = event_graves);) event_graves = e->grave, free(e);
   pthread_mutex_unlock(&tfc_fake.lock);
@@ -519,6 +521,7 @@ static int event_create(bool timing, tfc_cuda_event *out) {
   if (!(*out = calloc(1, sizeof **out))) return 2;
   (*out)->timing = timing;
   (*out)->device = current_device;
+  (*out)->green = current_green;
   (*out)->life = LIVE;
   return 0;
 }
@@ -541,6 +544,7 @@ static int event_record(tfc_cuda_event e, tfc_cuda_stream s) {
   if (!error) error = use_event(e);
   if (!error) error = tfc_fake_use_stream(s);
   if (!error && e->device != s->device) error = tfc_fake_violation(INVALID_HANDLE);
+  if (!error && options.strict_events && e->green != s->green) error = INVALID_HANDLE; // a program may find it out so
   if (!error && s->capture) { // in capture it is not in the stream's queue, but says what comes before it
     e->captured = s->capture->first_node;
     memcpy(e->before, s->before, sizeof e->before);
@@ -615,11 +619,20 @@ static int unsplit(struct tfc_cuda_partition *p) {
   return 0;
 }
 
+// A green context is current on one thread at a time.
 static int push_context(const struct tfc_cuda_partition *p) {
+  pthread_mutex_lock(&tfc_fake.lock);
+  const uint64_t bit = (uint64_t)1 << (p->id - 10) % 64;
+  if (pushed & bit) (void)tfc_fake_violation(0);
+  pushed |= bit;
+  pthread_mutex_unlock(&tfc_fake.lock);
   current_green = p->id;
   return 0;
 }
 static int pop_context(void) {
+  pthread_mutex_lock(&tfc_fake.lock);
+  pushed &= ~((uint64_t)1 << (current_green - 10) % 64);
+  pthread_mutex_unlock(&tfc_fake.lock);
   current_green = 0;
   return 0;
 }

@@ -36,6 +36,7 @@ struct record {
 enum { LIVE = 0x11fe, DEAD = 0xdead };
 struct CUevent_st {
   int device;
+  uint64_t green;      // the green context that was current when it was made; 0: none
   struct record *last; // NULL: never recorded
   bool timing;
   uint64_t captured;      // the capture in which it was recorded last; 0: in none

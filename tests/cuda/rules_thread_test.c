@@ -169,6 +169,44 @@ static void handles_of_another_context(void **state) {
   for (int i = 0; i < 2; i++) assert_int_equal(api->unsplit(&halves[i]), 0);
 }
 
+// A strict driver takes only events of the stream's own context; a green context is current on one thread at a time.
+static void *push_too(void *context) {
+  assert_int_equal(api->push(context), 0);
+  return NULL;
+}
+static void events_of_another_context(void **state) {
+  (void)state;
+  struct tfc_cuda_partition halves[2];
+  int granularity, total;
+  tfc_cuda_stream stream, plain;
+  tfc_cuda_event outside, inside;
+  pthread_t other;
+  begin(false);
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2, .strict_events = true});
+  assert_int_equal(api->split(0, 2, halves, &granularity, &total), 0);
+  assert_int_equal(api->stream_create(&halves[0], &stream), 0);
+  assert_int_equal(api->stream_create(NULL, &plain), 0);
+  assert_int_equal(api->event_create(false, &outside), 0);
+  assert_int_equal(api->push(&halves[0]), 0);
+  assert_int_equal(api->event_create(false, &inside), 0);
+  assert_int_equal(api->event_record(outside, stream), TFC_CUDA_INVALID_HANDLE);
+  assert_int_equal(api->event_record(inside, plain), TFC_CUDA_INVALID_HANDLE);
+  assert_int_equal(api->event_record(inside, stream), 0);
+  assert_int_equal(api->stream_wait(plain, inside), 0); // any stream may wait for it
+  assert_int_equal(tfc_cuda_fake_violations(), seen);
+  assert_int_equal(pthread_create(&other, NULL, push_too, &halves[0]), 0);
+  assert_int_equal(pthread_join(other, NULL), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), ++seen);
+  assert_int_equal(api->pop(), 0);
+  assert_int_equal(api->event_record(outside, plain), 0);
+  assert_int_equal(api->event_destroy(inside), 0);
+  assert_int_equal(api->event_destroy(outside), 0);
+  assert_int_equal(api->stream_destroy(stream), 0);
+  assert_int_equal(api->stream_destroy(plain), 0);
+  for (int i = 0; i < 2; i++) assert_int_equal(api->unsplit(&halves[i]), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), seen);
+}
+
 // A flag is in pinned memory.
 static void flags_elsewhere(void **state) {
   (void)state;
@@ -533,6 +571,7 @@ int main(void) {
       cmocka_unit_test(memory_that_was_given_back),
       cmocka_unit_test(memory_that_was_given_back_too_early),
       cmocka_unit_test(handles_of_another_context),
+      cmocka_unit_test(events_of_another_context),
       cmocka_unit_test(flags_elsewhere),
       cmocka_unit_test(what_may_not_be_captured),
       cmocka_unit_test(events_of_a_capture),

@@ -26,6 +26,7 @@ enum {
   TFC_CUDA_OUT_OF_MEMORY = 2,
   TFC_CUDA_NO_DEVICE = 100,
   TFC_CUDA_INSUFFICIENT_DRIVER = 35,
+  TFC_CUDA_INVALID_HANDLE = 400, // a stream or event that was destroyed, or is of another context
   TFC_CUDA_PEER_ALREADY = 704,
   TFC_CUDA_NOT_READY = 600
 };

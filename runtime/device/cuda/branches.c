@@ -178,11 +178,15 @@ tfc_cuda_stream tfc_cuda_branch_stream(const struct tfc_cuda_device *d, uint32_t
 
 tfc_status tfc_cuda_branches_open(struct tfc_cuda_device *d, const struct tfc_cuda_branches *b) {
   for (uint32_t s = 1; s < b->count; s++)
-    if (!d->branches[s - 1])
-      TFC_CUDA_TRY(d, d->api->stream_create(d->partition, &d->branches[s - 1]), "making a stream");
+    if (!d->branches[s - 1]) {
+      pthread_mutex_lock(&d->green_lock); // a green context's handle may be used by one thread at a time
+      int error = d->api->stream_create(d->partition, &d->branches[s - 1]);
+      pthread_mutex_unlock(&d->green_lock);
+      TFC_CUDA_TRY(d, error, "making a stream");
+    }
   while (d->branch_events.count <= b->event_count) { // and one for the beginning
     tfc_cuda_event event = NULL;
-    TFC_CUDA_TRY(d, d->api->event_create(false, &event), "making an event");
+    TFC_CUDA_TRY(d, tfc_cuda_pool_event(d->pool, &event), "making an event");
     if (!tfc_array_push(&d->branch_events, event)) {
       (void)d->api->event_destroy(event);
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");

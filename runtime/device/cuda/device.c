@@ -153,6 +153,7 @@ static void close_device(struct tfc_device *device) {
   pthread_mutex_destroy(&d->clock_lock);
   pthread_mutex_destroy(&d->launch_lock);
   pthread_mutex_destroy(&d->staging_lock);
+  pthread_mutex_destroy(&d->green_lock);
   free(d);
 }
 
@@ -165,8 +166,8 @@ static tfc_status start(struct tfc_cuda_device *d) {
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
     TFC_CUDA_TRY(d, api->stream_create(d->partition, &d->copies[k]), "making a stream");
   tfc_cuda_flags_open(d);
-  TFC_RETURN_IF_ERROR(tfc_cuda_pool_create(api, d->ordinal, name, false, &d->pool));
-  TFC_RETURN_IF_ERROR(tfc_cuda_pool_create(api, d->ordinal, name, true, &d->timed));
+  TFC_RETURN_IF_ERROR(tfc_cuda_pool_create(d, false, &d->pool));
+  TFC_RETURN_IF_ERROR(tfc_cuda_pool_create(d, true, &d->timed));
   struct tfc_queue_options work = {.name = name, .spin_ns = WORK_SPIN_NS, .by_itself = true};
   struct tfc_queue_options copies = {.name = "tfc-gpu-copy", .by_itself = true};
   struct tfc_queue_options end = {.name = "tfc-gpu-end", .spin_ns = END_SPIN_NS};
@@ -194,6 +195,7 @@ static tfc_status open_device(const struct tfc_device_driver *driver, const stru
   pthread_mutex_init(&d->clock_lock, NULL);
   pthread_mutex_init(&d->launch_lock, NULL);
   pthread_mutex_init(&d->staging_lock, NULL);
+  pthread_mutex_init(&d->green_lock, NULL);
   tfc_cuda_memory_init(&d->memory, d->api, d->base.info.name, d->ordinal, info->memory);
   int error = d->api->properties(d->ordinal, &d->properties);
   if (error) {

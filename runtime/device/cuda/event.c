@@ -10,6 +10,7 @@
 #include "runtime/base/array.h"
 #include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/libraries.h"
 #include "runtime/device/wait.h"
 
 struct tfc_cuda_pool {
@@ -17,20 +18,22 @@ struct tfc_cuda_pool {
   char device[48];
   int ordinal;
   bool timing;
+  struct tfc_cuda_device *owner; // exists until the pool is released
+  _Atomic bool green;            // streams of the green context refuse the primary context's events
   pthread_mutex_t lock;
   struct tfc_cuda_mark *free;
   uint64_t out;  // marks that are in use
   bool released; // its creator has released the pool
 };
 
-tfc_status tfc_cuda_pool_create(const struct tfc_cuda_api *api, int ordinal, const char *device, bool timing,
-                                struct tfc_cuda_pool **out) {
+tfc_status tfc_cuda_pool_create(struct tfc_cuda_device *d, bool timing, struct tfc_cuda_pool **out) {
   struct tfc_cuda_pool *p = calloc(1, sizeof *p);
   if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for events");
-  p->api = api;
-  p->ordinal = ordinal;
+  p->api = d->api;
+  p->ordinal = d->ordinal;
+  p->owner = d;
   p->timing = timing;
-  snprintf(p->device, sizeof p->device, "%s", device);
+  snprintf(p->device, sizeof p->device, "%s", d->base.info.name);
   pthread_mutex_init(&p->lock, NULL);
   *out = p;
   return NULL;
@@ -66,6 +69,39 @@ static void give_back(struct tfc_cuda_mark *m) {
   if (last) free_pool(p);
 }
 
+// By CUDA's documentation an event and the stream that it is recorded on are of one context, and a green context's
+// stream is of the green context. Drivers are known to take events of its primary context, too, which any thread can
+// make at any time; where one does not, events are made with the green context current.
+static int make_event(struct tfc_cuda_pool *p, bool green, bool timing, tfc_cuda_event *out) {
+  int error = tfc_cuda_enter(p->api, p->ordinal); // an event belongs to its device
+  if (!error && green) error = tfc_cuda_green_enter(p->owner);
+  if (error) return error;
+  error = p->api->event_create(timing, out);
+  if (green) tfc_cuda_green_leave(p->owner);
+  return error;
+}
+int tfc_cuda_pool_event(struct tfc_cuda_pool *p, tfc_cuda_event *out) {
+  return make_event(p, atomic_load(&p->green), false, out);
+}
+
+static int record(struct tfc_cuda_pool *p, struct tfc_cuda_mark *m, tfc_cuda_stream stream) {
+  const struct tfc_cuda_device *d = p->owner;
+  int error = p->api->event_record(m->event, stream);
+  if (error != TFC_CUDA_INVALID_HANDLE || m->green || !d->partition || !p->api->push) return error;
+  tfc_cuda_event made = NULL;
+  (void)p->api->last_error();
+  if (make_event(p, true, p->timing, &made)) return error;
+  if ((error = p->api->event_record(made, stream))) {
+    (void)p->api->event_destroy(made);
+    return error;
+  }
+  (void)p->api->event_destroy(m->event);
+  m->event = made;
+  m->green = true;
+  atomic_store(&p->green, true);
+  return 0;
+}
+
 tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *p, tfc_cuda_stream stream, struct tfc_cuda_mark **out,
                                 int *out_error) {
   int error = 0;
@@ -78,8 +114,8 @@ tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *p, tfc_cuda_stream stream,
     m = calloc(1, sizeof *m);
     if (m) {
       m->pool = p;
-      error = tfc_cuda_enter(p->api, p->ordinal); // an event belongs to its device
-      if (!error) error = p->api->event_create(p->timing, &m->event);
+      m->green = atomic_load(&p->green);
+      error = make_event(p, m->green, p->timing, &m->event);
       if (error) {
         free(m);
         m = NULL;
@@ -97,7 +133,7 @@ tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *p, tfc_cuda_stream stream,
   m->stream = stream;
   m->flag = NULL;
   atomic_store(&m->references, 1);
-  if ((error = p->api->event_record(m->event, stream))) {
+  if ((error = record(p, m, stream))) {
     give_back(m);
     *out_error = error;
     return tfc_status_make(TFC_UNAVAILABLE, "%s: recording an event: %s (%s)", p->device, p->api->error_text(error),

@@ -20,10 +20,14 @@ struct tfc_cuda_mark { // a recorded event
   // When the stream has come to the mark, it writes this value to the flag (flag.h). NULL: it writes none.
   _Atomic uint32_t *flag;
   uint32_t flag_value;
+  bool green;                 // the event was made with the device's green context current
   struct tfc_cuda_mark *next; // links marks in the pool
 };
-TFC_MUST_USE tfc_status tfc_cuda_pool_create(const struct tfc_cuda_api *api, int ordinal, const char *device,
-                                             bool timing, struct tfc_cuda_pool **out);
+struct tfc_cuda_device;
+TFC_MUST_USE tfc_status tfc_cuda_pool_create(struct tfc_cuda_device *d, bool timing, struct tfc_cuda_pool **out);
+// Makes an event without timing that is not the pool's own, in the context in which the pool makes its own. Returns
+// CUDA's error.
+int tfc_cuda_pool_event(struct tfc_cuda_pool *pool, tfc_cuda_event *out);
 void tfc_cuda_pool_release(struct tfc_cuda_pool *pool); // releases the creator's reference; NULL is fine
 // Records a mark on the stream now; the caller holds its only reference. *out_error: CUDA's error if it failed.
 TFC_MUST_USE tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *pool, tfc_cuda_stream stream,

@@ -16,6 +16,17 @@ tfc_status tfc_cuda_blaslt(struct tfc_cuda_library *library, struct cublasLtCont
   return NULL;
 }
 
+int tfc_cuda_green_enter(struct tfc_cuda_device *d) {
+  pthread_mutex_lock(&d->green_lock);
+  int error = d->api->push(d->partition);
+  if (error) pthread_mutex_unlock(&d->green_lock);
+  return error;
+}
+void tfc_cuda_green_leave(struct tfc_cuda_device *d) {
+  (void)d->api->pop();
+  pthread_mutex_unlock(&d->green_lock);
+}
+
 // A library may require that its handle belongs to the context of its stream. So if a handle for a green context's
 // stream cannot be made in the primary context, it is made with the green context current, and then also used in that
 // way.
@@ -23,7 +34,7 @@ tfc_status tfc_cuda_cudnn_enter(struct tfc_cuda_device *d, struct cudnnContext *
   const struct tfc_cuda_api *api = d->api;
   const char *error = "it is not there", *green_error = error;
   if (!d->cudnn && (!api->cudnn_create || api->cudnn_create(d->compute, &d->cudnn, &error))) {
-    if (!api->cudnn_create || !d->partition || !api->push || api->push(d->partition))
+    if (!api->cudnn_create || !d->partition || !api->push || tfc_cuda_green_enter(d))
       return library_failed(d, "cuDNN", error);
     d->pushed = true;
     if (api->cudnn_create(d->compute, &d->cudnn, &green_error))
@@ -31,14 +42,14 @@ tfc_status tfc_cuda_cudnn_enter(struct tfc_cuda_device *d, struct cudnnContext *
                              d->base.info.name, error, green_error);
     d->cudnn_green = true;
   } else if (d->cudnn_green && !d->pushed) {
-    TFC_CUDA_TRY(d, api->push(d->partition), "entering its green context");
+    TFC_CUDA_TRY(d, tfc_cuda_green_enter(d), "entering its green context");
     d->pushed = true;
   }
   *out = d->cudnn;
   return NULL;
 }
 void tfc_cuda_cudnn_leave(struct tfc_cuda_device *d) {
-  if (d->pushed) (void)d->api->pop();
+  if (d->pushed) tfc_cuda_green_leave(d);
   d->pushed = false;
 }
 tfc_status tfc_cuda_cudnn(struct tfc_cuda_library *library, struct cudnnContext **out) {
