@@ -1,12 +1,13 @@
 // The fast kernel of Einsum for float32, float16 and bfloat16. It computes matrix products that read their operands in
-// place with strides, instead of transposing them first. 16-bit floats are computed in float32 and rounded once, at the
-// end.
+// place with strides, instead of transposing them first. 16-bit floats are computed in float32, bfloat16 with the
+// processor's own dot products where it has them, and rounded once, at the end.
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/device/cpu/constants.h"
 #include "runtime/device/cpu/kernels.h"
 #include "runtime/device/cpu/narrow.h"
+#include "runtime/host/gemm/bfloat.h"
 #include "runtime/host/gemm/products.h"
 #include "runtime/host/gemm/scratch.h"
 #include "runtime/ops/linalg_einsum.h"
@@ -119,6 +120,51 @@ static void put_range(void *arg, int64_t begin, int64_t end) {
   put_rows(r->job, r->rows, r->c, begin, end);
 }
 
+// --- bfloat16 with the processor's dot products ------------------------------------------------------------------
+struct bfloat_job {
+  const struct ops_einsum_products *p;
+  const uint16_t *a, *b;
+  uint16_t *c;
+  _Atomic bool failed;
+};
+
+static struct tfc_bfloat_product bfloat_at(const struct bfloat_job *j, int64_t index) {
+  const struct ops_einsum_products *p = j->p;
+  int64_t a, b, c;
+  offsets(p, index, &a, &b, &c);
+  return (struct tfc_bfloat_product){.a = {j->a + a, p->a_row, p->a_column},
+                                     .b = {j->b + b, p->b_row, p->b_column},
+                                     .m = p->m,
+                                     .k = p->k,
+                                     .n = p->n,
+                                     .c = j->c + c,
+                                     .c_row = p->c_row};
+}
+
+static void run_bfloat_batch(void *arg, int64_t begin, int64_t end) {
+  struct bfloat_job *j = arg;
+  for (int64_t i = begin; i < end; i++) {
+    const struct tfc_bfloat_product p = bfloat_at(j, i);
+    tfc_status s = tfc_bfloat_run(NULL, &p);
+    if (s) j->failed = true;
+    tfc_status_free(s);
+  }
+}
+
+static tfc_status run_bfloat(struct tfc_kernel_ctx *ctx, struct bfloat_job *j, int64_t count) {
+  const struct ops_einsum_products *p = j->p;
+  if (count < ctx->env->threads) {
+    for (int64_t i = 0; i < count; i++) {
+      const struct tfc_bfloat_product product = bfloat_at(j, i);
+      TFC_RETURN_IF_ERROR(tfc_bfloat_run(ctx, &product));
+    }
+    return NULL;
+  }
+  const double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+  tfc_kernel_parallel_for(ctx, count, flop < 1e6 ? (int64_t)(1e6 / (flop + 1)) + 1 : 1, run_bfloat_batch, j);
+  return j->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+}
+
 static tfc_status einsum(struct tfc_kernel_ctx *ctx) {
   const struct state *state = ctx->state;
   const struct ops_einsum_products *p = &state->form;
@@ -133,6 +179,10 @@ static tfc_status einsum(struct tfc_kernel_ctx *ctx) {
   TFC_TRY(s, tfc_kernel_output(ctx, 0, a->dtype, &p->out, &y));
   job.c = y->data;
   if (!count || !p->m || !p->n) goto out;
+  if (a->dtype == TFC_BFLOAT16 && tfc_bfloat_available()) {
+    struct bfloat_job bfloat = {p, a->data, b->data, y->data, false};
+    return run_bfloat(ctx, &bfloat, count);
+  }
   TFC_TRY(s, tfc_cpu_widen(ctx, a, &held[0], &job.a));
   TFC_TRY(s, tfc_cpu_widen(ctx, b, &held[1], &job.b));
   if (count >= ctx->env->threads && (count > 1 || ctx->env->threads == 1)) {

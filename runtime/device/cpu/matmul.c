@@ -1,7 +1,7 @@
-// Fast kernels of MatMul and BatchMatMul for float32 and 16-bit floats. The latter are computed in float32 and rounded
-// once, at the end. A constant right side is packed when the plan is made. If another right side is used a second time
-// in a step with the same contents (for example a weight in a loop), it is packed, and the packed form is kept for the
-// rest of the step.
+// Fast kernels of MatMul and BatchMatMul for float32 and 16-bit floats. The latter are computed in float32, bfloat16
+// with the processor's own dot products where it has them, and rounded once, at the end. A constant right side is
+// packed when the plan is made. If another right side is used a second time in a step with the same contents (for
+// example a weight in a loop), it is packed, and the packed form is kept for the rest of the step.
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -9,6 +9,7 @@
 #include "runtime/device/cpu/constants.h"
 #include "runtime/device/cpu/kernels.h"
 #include "runtime/device/cpu/narrow.h"
+#include "runtime/host/gemm/bfloat.h"
 #include "runtime/host/gemm/products.h"
 
 struct kept {         // a packed B that is kept for the rest of the step
@@ -230,14 +231,22 @@ struct batch {
   _Atomic bool failed;
 };
 
-static struct tfc_product at(const struct batch *b, int64_t index) {
-  struct tfc_product p = b->first;
+// Finds where the matrices of a product begin, in elements.
+static void offsets(const struct batch *b, int64_t index, int64_t *out_a, int64_t *out_b) {
+  *out_a = *out_b = 0;
   for (int d = b->shape.rank - 1; d >= 0; d--) {
     int64_t i = index % b->shape.dims[d];
     index /= b->shape.dims[d];
-    p.a.data += i * b->a_stride[d];
-    p.b.data += i * b->b_stride[d];
+    *out_a += i * b->a_stride[d];
+    *out_b += i * b->b_stride[d];
   }
+}
+
+static struct tfc_product at(const struct batch *b, int64_t index) {
+  struct tfc_product p = b->first;
+  int64_t in_a, in_b;
+  offsets(b, index, &in_a, &in_b);
+  p.a.data += in_a, p.b.data += in_b;
   return p;
 }
 
@@ -276,6 +285,51 @@ static tfc_status run_all(struct tfc_kernel_ctx *ctx, struct batch *batch, int64
   return batch->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
 }
 
+// --- bfloat16 with the processor's dot products ------------------------------------------------------------------
+struct bfloat_batch {
+  struct batch *batch;
+  const uint16_t *a, *b;
+  uint16_t *c;
+};
+
+static struct tfc_bfloat_product bfloat_at(const struct bfloat_batch *j, int64_t index) {
+  const struct batch *b = j->batch;
+  const struct tfc_product *p = &b->first;
+  int64_t in_a, in_b;
+  offsets(b, index, &in_a, &in_b);
+  return (struct tfc_bfloat_product){.a = {j->a + in_a, p->a.row, p->a.column},
+                                     .b = {j->b + in_b, p->b.row, p->b.column},
+                                     .m = b->m,
+                                     .k = p->k,
+                                     .n = b->n,
+                                     .c = j->c + index * b->m * b->n,
+                                     .c_row = b->n};
+}
+
+static void run_bfloat_batch(void *arg, int64_t begin, int64_t end) {
+  const struct bfloat_batch *j = arg;
+  for (int64_t i = begin; i < end; i++) {
+    const struct tfc_bfloat_product p = bfloat_at(j, i);
+    tfc_status s = tfc_bfloat_run(NULL, &p);
+    if (s) j->batch->failed = true;
+    tfc_status_free(s);
+  }
+}
+
+static tfc_status run_bfloat(struct tfc_kernel_ctx *ctx, struct batch *batch, int64_t count, struct tfc_tensor *out) {
+  struct bfloat_batch j = {batch, ctx->inputs[0]->data, ctx->inputs[1]->data, out->data};
+  if (count < ctx->env->threads) {
+    for (int64_t i = 0; i < count; i++) {
+      const struct tfc_bfloat_product p = bfloat_at(&j, i);
+      TFC_RETURN_IF_ERROR(tfc_bfloat_run(ctx, &p));
+    }
+    return NULL;
+  }
+  const double flop = 2.0 * (double)batch->m * (double)batch->n * (double)batch->first.k;
+  tfc_kernel_parallel_for(ctx, count, flop < 1e6 ? (int64_t)(1e6 / (flop + 1)) + 1 : 1, run_bfloat_batch, &j);
+  return batch->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+}
+
 static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *a = ctx->inputs[0], *b = ctx->inputs[1];
   struct batch batch = {0};
@@ -307,6 +361,7 @@ static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {
     if (state->constant && !batch.split) batch.first.packed_b = state->constant;
     return run_all(ctx, &batch, count);
   }
+  if (a->dtype == TFC_BFLOAT16 && tfc_bfloat_available()) return run_bfloat(ctx, &batch, count, out);
   struct tfc_buffer *held[3] = {NULL};
   tfc_status s = NULL;
   const int64_t n = count * batch.m * batch.n;
