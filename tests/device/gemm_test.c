@@ -43,6 +43,10 @@ static void products_are_chains(void **state) {
     int64_t m = 1 + (int64_t)tfc_random_below(&r, 70), n = 1 + (int64_t)tfc_random_below(&r, 200);
     int64_t count = 1 + (int64_t)tfc_random_below(&r, 4), total_k = 0;
     bool accumulate = tfc_random_below(&r, 2);
+    if (round % 5 == 0) { // a whole panel or more, and one vector of columns behind them
+      count = 1, accumulate = false;
+      n = (1 + round % 3) * tfc_gemm_panel() + 16;
+    }
     struct tfc_gemm_product products[4];
     struct tfc_matrix a[4], b[4];
     int64_t k[4];

@@ -288,6 +288,11 @@ static void pieces(const struct job *job, const float *a, int64_t begin, int64_t
   }
 }
 
+// Whether a panel and the one behind it, which is the last and has one vector of columns, are computed together.
+static bool is_wide(const struct job *job, int64_t panel, int64_t last) {
+  return job->kernel->wide && panel + 2 == last && job->n - panel * job->kernel->width == job->kernel->wide_columns;
+}
+
 // For a single product whose B stays in the cache: reads rows of A in place, because packing them would take longer
 // than it saves.
 static void unpacked(const struct job *job, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
@@ -304,27 +309,36 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
     // Rows that follow each other are brought while these are used. (An address behind the last one does no harm.)
     const float *ahead = !p->source && p->a.row == length ? rows[0] + tfc_gemm_stripe * length : NULL;
     struct tfc_last_tile on;
-    for (int64_t panel = first; panel < last; panel++)
+    for (int64_t panel = first; panel < last; panel++) {
+      if (is_wide(job, panel, last)) {
+        g->wide(pieces, length, rows, p->packed_b + panel * g->width * p->k, g->width * p->k,
+                panel == first ? ahead : NULL, job->c + row * job->ldc + panel * g->width, job->ldc, false,
+                last_of(job, row, panel, true, &on));
+        break;
+      }
       g->direct(pieces, length, rows, p->packed_b + panel * g->width * p->k, panel == first ? ahead : NULL,
                 job->c + row * job->ldc + panel * g->width, job->ldc, at_most(job->n - panel * g->width, g->width),
                 false, last_of(job, row, panel, true, &on));
+    }
   }
 }
 
-// For a single product whose rows are windows of an image and whose B does not stay in the cache: reads the windows in
-// place, which overlap and so take less of the cache than when they are packed. As in `pieces`, a piece of a panel is
-// used for many rows while it is in the cache. At most rows_in_place rows.
+// For a single product whose B does not stay in the cache: reads rows of A in place. Windows of an image overlap, and
+// so take less of the cache than when they are packed. As in `pieces`, a piece of a panel is used for many rows while
+// it is in the cache. At most rows_in_place rows.
 static void windows(const struct job *job, int64_t begin, int64_t end, int64_t first, int64_t last, float *scratch) {
   enum { stripe = tfc_gemm_stripe };
   const struct tfc_gemm_kernel *g = job->kernel;
   const struct tfc_gemm_product *p = job->products;
-  const int64_t pieces = p->source->pieces, length = p->source->length, parts = (length + most_piece - 1) / most_piece;
+  const int64_t pieces = p->source ? p->source->pieces : 1, length = p->source ? p->source->length : p->k;
+  const int64_t parts = (length + most_piece - 1) / most_piece;
   const int64_t part = (length + parts - 1) / parts, stripes = (end - begin) / stripe, left = (end - begin) % stripe;
   const float *rows[rows_in_place * TFC_GEMM_MOST_PIECES], *at[stripe];
   float *rest = scratch + stripes * stripe * p->k; // rows of a stripe that is not whole are packed
-  for (int64_t s = 0; s < stripes; s++)
+  for (int64_t s = 0; s < stripes && p->source; s++)
     p->source->find(p->source, begin + s * stripe, rows + s * pieces * stripe, scratch + s * stripe * p->k);
-  if (left) p->source->pack(p->source, end - left, left, rest);
+  for (int64_t r = 0; r < stripes * stripe && !p->source; r++) rows[r] = p->a.data + (begin + r) * p->a.row;
+  if (left) pack_stripe(job, end - left, left, rest);
   for (int64_t done = 0, here; done < p->k; done += here) {
     const int64_t piece = done / length, from = done % length;
     here = at_most(part, length - from);
@@ -335,16 +349,28 @@ static void windows(const struct job *job, int64_t begin, int64_t end, int64_t f
       const bool any = panel + 1 < last || done + here < p->k;
       float *c = job->c + begin * job->ldc + panel * g->width;
       const int64_t columns = at_most(job->n - panel * g->width, g->width);
+      const bool wide = is_wide(job, panel, last);
       struct tfc_last_tile on;
       for (int64_t s = 0; s < stripes; s++, c += stripe * job->ldc) {
         for (int64_t r = 0; r < stripe; r++) at[r] = rows[(s * pieces + piece) * stripe + r] + from;
         const float *ahead = any && s * stripe < g->width ? next + s * (here / 2) * 16 : NULL;
+        if (wide) {
+          g->wide(1, here, at, b, p->k * g->width, ahead, c, job->ldc, done > 0,
+                  last_of(job, begin + s * stripe, panel, done + here == p->k, &on));
+          continue;
+        }
         g->direct(1, here, at, b, ahead, c, job->ldc, columns, done > 0,
                   last_of(job, begin + s * stripe, panel, done + here == p->k, &on));
       }
       if (left)
         g->tile(1, here, rest + done * stripe, b, g->width, b, c, job->ldc, left, columns,
                 done ? TFC_GEMM_CONTINUE : TFC_GEMM_SET, last_of(job, end - left, panel, done + here == p->k, &on));
+      if (left && wide)
+        g->tile(1, here, rest + done * stripe, b + p->k * g->width, g->width, b + p->k * g->width,
+                job->c + (end - left) * job->ldc + (panel + 1) * g->width, job->ldc, left,
+                job->n - (panel + 1) * g->width, done ? TFC_GEMM_CONTINUE : TFC_GEMM_SET,
+                last_of(job, end - left, panel + 1, done + here == p->k, &on));
+      panel += wide;
     }
   }
 }
@@ -483,7 +509,7 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
     int64_t whole = row_first + (row_last - row_first) / tfc_gemm_stripe * tfc_gemm_stripe;
     unpacked(&job, row_first, whole, first, last, scratch);
     row_first = whole;
-  } else if (in_place && only->source) {
+  } else if (in_place) {
     for (int64_t end; row_first < row_last; row_first = end) {
       end = at_most(row_first + at_most(block, rows_in_place), row_last);
       windows(&job, row_first, end, first, last, scratch);
@@ -511,6 +537,10 @@ void tfc_gemm_run_turned(const struct tfc_gemm_product *product, const struct tf
 int64_t tfc_gemm_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, bool accumulate) {
   struct job job = job_of(products, product_count, n, NULL, n, accumulate);
   return stays_in_cache(&job, tfc_gemm_panels(n)) ? 0 : block_of(&job);
+}
+
+int64_t tfc_gemm_windows(const struct tfc_gemm_product *product) {
+  return product->packed_b && lies_in_rows(product) ? rows_in_place : 0;
 }
 
 void tfc_gemm_pack_a(const struct tfc_gemm_product *products, int64_t product_count, int64_t row_first,

@@ -99,6 +99,9 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
 // be packed at once, or 0 if all of B stays in cache (then divide the rows among threads); tfc_gemm_pack_a packs rows
 // [row_first, row_last) into tfc_gemm_scratch_bytes; tfc_gemm_run_block computes these rows of panels [first, last).
 int64_t tfc_gemm_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, bool accumulate);
+// How many rows of the product's A tfc_gemm_run reads in place at once where B does not stay in cache; 0: it packs
+// them.
+int64_t tfc_gemm_windows(const struct tfc_gemm_product *product);
 void tfc_gemm_pack_a(const struct tfc_gemm_product *products, int64_t product_count, int64_t row_first,
                      int64_t row_last, float *packed);
 void tfc_gemm_run_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,

@@ -31,6 +31,11 @@ struct tfc_gemm_kernel {
   // cache lines that will be needed soon, or NULL. `last` as for `tile`.
   void (*direct)(int64_t pieces, int64_t length, const float *const *rows, const float *b, const float *ahead, float *c,
                  int64_t ldc, int64_t columns, bool continues, const struct tfc_last_tile *last);
+  // NULL, or as `direct`, for a whole panel and the first vector of the next one, whose packed B begins `more` elements
+  // behind `b`.
+  void (*wide)(int64_t pieces, int64_t length, const float *const *rows, const float *b, int64_t more,
+               const float *ahead, float *c, int64_t ldc, bool continues, const struct tfc_last_tile *last);
+  int64_t wide_columns; // width, and a vector's lanes
   // As `direct`, for at most TFC_GEMM_FEW_COLUMNS columns of a B whose columns are contiguous, one after the other.
   // Each element is the sum of several chains: one for each lane of a vector. `length` is a multiple of
   // TFC_GEMM_NEIGHBOURS. 8 rows are read, and the first `height` rows of c written.

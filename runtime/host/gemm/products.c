@@ -132,13 +132,23 @@ static bool share_out(struct job *job, int64_t threads) {
 // second-level cache if it stays there: its rows of 3 lines each share only as many cache sets as their distance allows
 // (for the smallest cache: 1024 sets of 16 lines, half of it for A and C).
 static bool read_in_place(const struct tfc_product *p, int64_t m, int64_t n) {
-  enum { line = 16, lines = 3, sets = 1024, ways = 16, many_rows = 512, many_rows_of_narrow = 40, short_k = 256 };
+  enum {
+    line = 16,
+    lines = 3,
+    sets = 1024,
+    ways = 16,
+    many_rows = 512,
+    many_rows_of_narrow = 40,
+    short_k = 256,
+    few_k = 64
+  };
   const bool is_narrow = tfc_gemm_panel() < lines * line;
   if (p->b.column != 1 || m < few_rows) return p->b.column == 1;
   // False if packing takes only a small part of the time. (With narrow panels, this is so from fewer rows on, because
   // rows that are read in place are parts of cache lines in many pages.) Otherwise true if the panel fits into the
   // first-level cache.
-  if (m > (is_narrow ? many_rows_of_narrow : many_rows) || p->k < short_k) return false;
+  const bool long_enough = p->k >= short_k || p->k <= few_k; // a few rows of a panel stay in the first-level cache
+  if (m > (is_narrow ? many_rows_of_narrow : many_rows) || !long_enough) return false;
   if (p->b.row % line || n < 2 * tfc_gemm_panel() || (uintptr_t)p->b.data % (line * sizeof(float))) return false;
   int64_t apart = p->b.row / line % sets, common = apart & -apart; // the power of two in the distance
   if (!apart) return false;
@@ -468,6 +478,19 @@ static bool reads_once(const struct job *job, int64_t threads) {
          job->m > LEAST && job->m <= MOST && tfc_gemm_panels(job->n) >= 8 * threads;
 }
 
+// Whether each thread takes rows and all panels, because the rows are windows that it reads in place: packing them
+// would take longer than it saves. B comes from memory once for every so many rows.
+static bool reads_windows(struct job *job, int64_t threads) {
+  enum { LEAST = 128 }; // rows of each thread
+  const int64_t most = job->count == 1 && !job->accumulate ? tfc_gemm_windows(job->products) : 0;
+  if (threads == 1 || !most || job->m < LEAST * threads || !tfc_gemm_block(job->products, 1, job->n, false))
+    return false;
+  const int64_t parts = ((job->m + most - 1) / most + threads - 1) / threads * threads;
+  job->row_part = ((job->m + parts - 1) / parts + 7) / 8 * 8;
+  job->panel_part = tfc_gemm_panels(job->n), job->panel_parts = 1;
+  return true;
+}
+
 static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
                       int64_t n, bool accumulate, float *c, struct tfc_kernel_finish *finish) {
   struct job job = {.given = products, .count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
@@ -501,6 +524,10 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
     job.row_part = m, job.panel_part = (panels + threads - 1) / threads;
     job.panel_parts = (panels + job.panel_part - 1) / job.panel_part;
     tfc_kernel_parallel_for(ctx, job.panel_parts, 1, run_pieces, &job);
+    return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  }
+  if (reads_windows(&job, threads)) {
+    tfc_kernel_parallel_for(ctx, (m + job.row_part - 1) / job.row_part, 1, run_pieces, &job);
     return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
   }
   if (ctx && threads > 1 && share_out(&job, threads)) {

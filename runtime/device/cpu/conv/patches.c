@@ -144,9 +144,27 @@ static void find_cells(const struct tfc_patches *p, const struct place at[STRIPE
   }
 }
 
+// Sets `out` to all rows of 8 windows that are neighbours on a line and inside of the image. Returns false if they are
+// not, or have cells that are apart.
+OPS_CLONES static bool find_inside(const struct tfc_patches *p, int64_t row, const float **out) {
+  const struct place at = place_of(p, row);
+  const int64_t last_x = at.x + (STRIPE - 1) * p->stride[1], c = p->channels, line = p->in[1] * c;
+  if (p->dilation[1] != 1 || last_x > (p->out[1] - 1) * p->stride[1] - p->before[1]) return false;
+  if (at.x < 0 || at.y < 0 || at.z < 0 || last_x + p->size[1] > p->in[1]) return false;
+  if (at.y + (p->size[0] - 1) * p->dilation[0] >= p->in[0] || at.z + (p->size[2] - 1) * p->dilation[2] >= p->in[2])
+    return false;
+  const float *plane = at.image + (at.z * p->in[0] + at.y) * line + at.x * c, *first[STRIPE];
+  for (int r = 0; r < STRIPE; r++) first[r] = plane + r * p->stride[1] * c;
+  for (int64_t z = 0, from = 0; z < p->size[2]; z++, from += p->dilation[2] * p->in[0] * line)
+    for (int64_t y = 0, below = from; y < p->size[0]; y++, below += p->dilation[0] * line, out += STRIPE)
+      for (int r = 0; r < STRIPE; r++) out[r] = first[r] + below;
+  return true;
+}
+
 static void find(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge) {
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
   struct places places;
+  if (find_inside(p, row, out)) return;
   find_places(p, row, STRIPE, &places);
   if (p->dilation[1] != 1) {
     for (int64_t i = 0; i < rows_of(p); i++)
