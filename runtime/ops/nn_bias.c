@@ -116,7 +116,8 @@ static tfc_status bias_add_grad(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(split_shape(&g->shape, ctx->state, &sp));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, g->dtype, &TFC_SHAPE(sp.channels), &y));
   struct add a = {sp, g->data, NULL, y->data, wrapping(g->dtype)};
-  tfc_kernel_parallel_for(ctx, sp.channels, 64, sum_channels, &a);
+  const int64_t each = sp.outer * sp.inner, least = 16384 / (each + 1) + 1; // elements and channels of a piece
+  tfc_kernel_parallel_for(ctx, sp.channels, (least + 63) / 64 * 64, sum_channels, &a);
   return NULL;
 }
 

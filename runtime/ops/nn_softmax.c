@@ -61,7 +61,7 @@ static void narrow_softmax_rows(const struct rows *r, int64_t begin, int64_t end
       if (n > narrow_block) ops_narrow_to_float(r->dtype, x + i, block, m);
       sum += ops_softmax_sum(block, max, n > narrow_block || r->log ? NULL : block, m);
     }
-    const float log_sum = (float)log(sum), scale = (float)(1 / sum);
+    const float log_sum = r->log ? (float)log(sum) : 0, scale = (float)(1 / sum);
     for (int64_t i = 0; i < n; i += narrow_block) {
       const int64_t m = n - i < narrow_block ? n - i : narrow_block;
       if (n > narrow_block) ops_narrow_to_float(r->dtype, x + i, block, m);

@@ -1,7 +1,8 @@
-// MaxPoolGrad with channels last, beside a plain loop, to the bit: random windows, strides, borders and channel
-// numbers, with equal values and NaN.
+// MaxPool and its gradient with channels last, beside plain loops, to the bit: random windows, strides, borders and
+// channel numbers, with equal values and NaN.
 #include "tests/common/test.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct sizes {
 
 static struct sizes draw(struct tfc_random *r, bool same) {
   struct sizes z = {.batch = 1 + (int64_t)tfc_random_below(r, 3), .channels = 1 + (int64_t)tfc_random_below(r, 37)};
+  if (tfc_random_below(r, 2)) z.channels = 8 * (1 + (int64_t)tfc_random_below(r, 9)); // these are vectors
   for (int k = 0; k < 2; k++) {
     z.window[k] = 1 + (int64_t)tfc_random_below(r, 4), z.stride[k] = 1 + (int64_t)tfc_random_below(r, 4);
     z.in[k] = z.window[k] + (int64_t)tfc_random_below(r, 9);
@@ -26,6 +28,23 @@ static struct sizes draw(struct tfc_random *r, bool same) {
     z.before[k] = missing > 0 ? missing / 2 : 0;
   }
   return z;
+}
+
+// The largest value of each window that is greater than the least finite number.
+static void plain_maxima(const struct sizes *z, const float *x, float *y) {
+  for (int64_t row = 0; row < z->batch * z->out[0] * z->out[1]; row++)
+    for (int64_t c = 0; c < z->channels; c++) {
+      const int64_t left = row % z->out[1] * z->stride[1] - z->before[1];
+      const int64_t top = row / z->out[1] % z->out[0] * z->stride[0] - z->before[0], n = row / z->out[1] / z->out[0];
+      float best = -FLT_MAX;
+      for (int64_t i = top; i < top + z->window[0]; i++)
+        for (int64_t j = left; j < left + z->window[1]; j++) {
+          if (i < 0 || j < 0 || i >= z->in[0] || j >= z->in[1]) continue;
+          const float v = x[((n * z->in[0] + i) * z->in[1] + j) * z->channels + c];
+          best = v > best ? v : best;
+        }
+      y[row * z->channels + c] = best;
+    }
 }
 
 // Gives the gradient to the first of the largest values of each window.
@@ -51,7 +70,7 @@ static void one_round(struct tfc_random *r, int round) {
   const struct sizes z = draw(r, same);
   struct tfc_shape shapes[] = {TFC_SHAPE(z.batch, z.in[0], z.in[1], z.channels),
                                TFC_SHAPE(z.batch, z.out[0], z.out[1], z.channels)};
-  struct tfc_tensor values[2] = {0}, got = {0};
+  struct tfc_tensor values[2] = {0}, got[2] = {{0}};
   struct tfc_builder *b = NULL;
   struct tfc_graph *g = NULL;
   struct tfc_device_set set = {0};
@@ -77,21 +96,23 @@ static void one_round(struct tfc_random *r, int round) {
   assert_ok(tfc_devices_open("1", NULL, 0, &set));
   assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &set}, &session));
   const struct tfc_run_spec spec = {
-      .feeds = in, .feed_count = 2, .feed_shapes = shapes, .fetches = &dx, .fetch_count = 1};
-  assert_ok(tfc_session_run(session, &spec, values, &got, NULL));
-  float *expected = malloc(got.size + 1);
+      .feeds = in, .feed_count = 2, .feed_shapes = shapes, .fetches = (struct tfc_output[]){dx, y}, .fetch_count = 2};
+  assert_ok(tfc_session_run(session, &spec, values, got, NULL));
+  float *expected = malloc(got[0].size + got[1].size + 1);
   plain(&z, values[0].data, values[1].data, expected);
-  for (int64_t k = 0; k < tfc_tensor_elements(&got); k++) assert_true(expected[k] == ((float *)got.data)[k]);
+  for (int64_t k = 0; k < tfc_tensor_elements(&got[0]); k++) assert_true(expected[k] == ((float *)got[0].data)[k]);
+  plain_maxima(&z, values[0].data, expected);
+  for (int64_t k = 0; k < tfc_tensor_elements(&got[1]); k++) assert_true(expected[k] == ((float *)got[1].data)[k]);
   free(expected);
   for (int i = 0; i < 2; i++) tfc_tensor_release(&values[i]);
-  tfc_tensor_release(&got);
+  for (int i = 0; i < 2; i++) tfc_tensor_release(&got[i]);
   tfc_session_free(session);
   tfc_devices_close(&set);
   tfc_graph_release(g);
   tfc_builder_free(b);
 }
 
-static void gradients_go_to_the_first_maximum(void **state) {
+static void maxima_and_their_gradients(void **state) {
   (void)state;
   struct tfc_random r;
   tfc_random_init(&r, 21);
@@ -99,6 +120,6 @@ static void gradients_go_to_the_first_maximum(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(gradients_go_to_the_first_maximum)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(maxima_and_their_gradients)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
