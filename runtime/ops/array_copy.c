@@ -105,7 +105,7 @@ static struct ops_block simplify(const struct ops_block *b) {
   }
 static void copy_row(char *dst, int64_t ds, const char *src, int64_t ss, int64_t n, size_t size) {
   if (ds == 1 && ss == 1) {
-    memcpy(dst, src, (size_t)n * size);
+    ops_copy_bytes(dst, src, (size_t)n * size);
     return;
   }
   switch (size) {

@@ -4,7 +4,19 @@
 #ifndef TFC_RUNTIME_OPS_ARRAY_COPY_H
 #define TFC_RUNTIME_OPS_ARRAY_COPY_H
 
+#include <string.h>
+
 #include "runtime/ops/kernel.h"
+
+// As memcpy, but short copies of whole cache lines need no call.
+static inline void ops_copy_bytes(void *restrict to, const void *restrict from, size_t n) {
+  enum { LINE = 64, LONGEST = 1024 };
+  if (n % LINE || n > LONGEST) {
+    if (n) memcpy(to, from, n);
+    return;
+  }
+  for (size_t i = 0; i < n; i += LINE) memcpy((char *)to + i, (const char *)from + i, LINE);
+}
 
 // dst[dst_at + i] = src[src_at + i], i < n; same dtype.
 TFC_MUST_USE tfc_status ops_copy_elements(struct tfc_tensor *dst, int64_t dst_at, const struct tfc_tensor *src,

@@ -1,5 +1,7 @@
 // The operations that pick slices by index (Gather, GatherV2, GatherNd) and those that write them (ScatterNd,
 // TensorScatter*).
+#include "runtime/ops/array_gather.h"
+
 #include <string.h>
 
 #include "runtime/ops/array_copy.h"
@@ -7,6 +9,7 @@
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/row.h"
+#include "runtime/ops/rows_ahead.h"
 
 static int64_t product(const struct tfc_shape *s, int from, int to) {
   int64_t n = 1;
@@ -15,36 +18,62 @@ static int64_t product(const struct tfc_shape *s, int from, int to) {
 }
 
 // --- Gather --------------------------------------------------------------------------------------------------------
-// y [batch, outer, indices, inner] = params [batch, outer, axis, inner]
 struct gather_job {
-  const struct tfc_tensor *params, *indices;
-  struct tfc_tensor *y;
-  int64_t outer, count, axis, inner; // count: indices per batch
-  _Atomic int64_t bad;               // the first index out of range, or -1
-  _Atomic bool failed;
+  struct ops_gather g;
+  _Atomic int64_t bad; // the first index out of range, or -1
+  _Atomic(tfc_status) failed;
 };
+// Returns the number of the index by which slice k of y is made; *out_from: the slice of params that index 0 names. k
+// numbers [batch, outer, index].
+static inline int64_t index_of(const struct ops_gather *g, int64_t k, int64_t *out_from) {
+  *out_from = 0;
+  if (g->batches * g->outer == 1) return k;
+  const int64_t row = k / g->count;
+  *out_from = row * g->axis;
+  return row / g->outer * g->count + k % g->count;
+}
+// Brings the slice to the cache from which slice k is made.
+static void bring_slice(const struct ops_gather *g, int64_t k, size_t bytes) {
+  int64_t from;
+  const int64_t at = ops_index_at(g->indices, index_of(g, k, &from));
+  if (at < 0 || at >= g->axis) return;
+  ops_bring_row((const char *)g->params->data + (size_t)(from + at) * bytes, bytes);
+}
 static void gather_piece(void *arg, int64_t begin, int64_t end) {
   struct gather_job *j = arg;
-  bool plain = tfc_dtype_is_plain(j->y->dtype);
-  size_t bytes = (size_t)j->inner * tfc_dtype_size(j->y->dtype);
-  for (int64_t k = begin; k < end; k++) { // k numbers [batch, outer, index]
-    int64_t i = k % j->count, row = k / j->count, batch = row / j->outer;
-    int64_t at = tfc_tensor_int(j->indices, batch * j->count + i);
-    if (at < 0 || at >= j->axis) {
-      int64_t seen = atomic_load_explicit(&j->bad, memory_order_relaxed), mine = batch * j->count + i;
+  const struct ops_gather *g = &j->g;
+  const bool plain = tfc_dtype_is_plain(g->y->dtype);
+  const size_t bytes = (size_t)g->inner * tfc_dtype_size(g->y->dtype);
+  for (int64_t k = begin; plain && k < end && k < begin + OPS_ROWS_AHEAD; k++) bring_slice(g, k, bytes);
+  for (int64_t k = begin; k < end; k++) {
+    int64_t from;
+    const int64_t mine = index_of(g, k, &from), at = ops_index_at(g->indices, mine);
+    if (plain && k + OPS_ROWS_AHEAD < end) bring_slice(g, k + OPS_ROWS_AHEAD, bytes);
+    if (at < 0 || at >= g->axis) {
+      int64_t seen = atomic_load_explicit(&j->bad, memory_order_relaxed);
       while ((seen < 0 || mine < seen) && !atomic_compare_exchange_weak(&j->bad, &seen, mine)) {
       }
       continue;
     }
     if (plain) {
-      memcpy((char *)j->y->data + (size_t)k * bytes,
-             (const char *)j->params->data + (size_t)(row * j->axis + at) * bytes, bytes);
+      ops_copy_bytes((char *)g->y->data + (size_t)k * bytes,
+                     (const char *)g->params->data + (size_t)(from + at) * bytes, bytes);
       continue;
     }
-    tfc_status s = ops_copy_elements(j->y, k * j->inner, j->params, (row * j->axis + at) * j->inner, j->inner);
-    if (s) atomic_store_explicit(&j->failed, true, memory_order_relaxed);
-    tfc_status_free(s);
+    tfc_status s = ops_copy_elements(g->y, k * g->inner, g->params, (from + at) * g->inner, g->inner);
+    tfc_status none = NULL; // the first failure is kept
+    if (s && !atomic_compare_exchange_strong(&j->failed, &none, s)) tfc_status_free(s);
   }
+}
+
+tfc_status ops_gather_run(struct tfc_kernel_ctx *ctx, const struct ops_gather *gather) {
+  struct gather_job job = {.g = *gather, .bad = -1};
+  const int64_t total = gather->batches * gather->outer * gather->count;
+  if (total == 0) return NULL;
+  tfc_kernel_parallel_for(ctx, total, OPS_GRAIN_CHEAP / (gather->inner + 1) + 1, gather_piece, &job);
+  if (job.failed) return job.failed;
+  const int64_t bad = job.bad;
+  return bad < 0 ? NULL : ops_bad_index(gather->indices, bad, gather->axis);
 }
 
 static tfc_status gather_along(struct tfc_kernel_ctx *ctx, int64_t given_axis, int64_t batch_dims) {
@@ -68,20 +97,15 @@ static tfc_status gather_along(struct tfc_kernel_ctx *ctx, int64_t given_axis, i
   for (int d = 0; d < axis; d++) shape.dims[shape.rank++] = ps->dims[d];
   for (int d = b; d < is->rank; d++) shape.dims[shape.rank++] = is->dims[d];
   for (int d = axis + 1; d < ps->rank; d++) shape.dims[shape.rank++] = ps->dims[d];
-  struct gather_job job = {.params = params,
-                           .indices = indices,
-                           .outer = product(ps, b, axis),
-                           .count = product(is, b, is->rank),
-                           .axis = ps->dims[axis],
-                           .inner = product(ps, axis + 1, ps->rank),
-                           .bad = -1};
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, params->dtype, &shape, &job.y));
-  int64_t total = product(ps, 0, b) * job.outer * job.count;
-  if (total == 0) return NULL;
-  tfc_kernel_parallel_for(ctx, total, OPS_GRAIN_CHEAP / (job.inner + 1) + 1, gather_piece, &job);
-  if (job.failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  int64_t bad = job.bad;
-  return bad < 0 ? NULL : ops_bad_index(indices, bad, job.axis);
+  struct ops_gather gather = {.params = params,
+                              .indices = indices,
+                              .batches = product(ps, 0, b),
+                              .outer = product(ps, b, axis),
+                              .count = product(is, b, is->rank),
+                              .axis = ps->dims[axis],
+                              .inner = product(ps, axis + 1, ps->rank)};
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, params->dtype, &shape, &gather.y));
+  return ops_gather_run(ctx, &gather);
 }
 static tfc_status prepare_batch_dims(struct tfc_prepare_ctx *ctx) {
   OPS_PREPARE_STATE(ctx, int64_t, batch_dims);

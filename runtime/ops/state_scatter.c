@@ -2,7 +2,9 @@
 //
 // var [rows, row...], indices [any], updates [indices..., row...] or a scalar. If an index occurs more than once, its
 // updates are applied in order.
+#include "runtime/ops/array_gather.h"
 #include "runtime/ops/array_index.h"
+#include "runtime/ops/rows_ahead.h"
 #include "runtime/ops/state_common.h"
 
 enum operation { UPDATE, ADD, SUB, MUL, DIV, MIN, MAX };
@@ -14,10 +16,23 @@ static enum operation operation_of(tfc_str op) {
   return UPDATE;
 }
 
+// Compilers make vectors of a loop whose length is constant.
+OPS_CLONES static void add_floats(float *restrict to, const float *restrict from, int64_t n) {
+  enum { BLOCK = 16 };
+  int64_t i = 0;
+  for (; i + BLOCK <= n; i += BLOCK)
+    for (int k = 0; k < BLOCK; k++) to[i + k] += from[i + k];
+  for (; i < n; i++) to[i] += from[i];
+}
+
 // to[i] = to[i] op from[i]; with a step of 0, from[0] is used for all.
 static tfc_status combine(tfc_dtype dtype, enum operation op, void *to, const void *from, int64_t n, int64_t step) {
   if (op == UPDATE && step) {
     memcpy(to, from, (size_t)n * tfc_dtype_size(dtype));
+    return NULL;
+  }
+  if (op == ADD && step && dtype == TFC_FLOAT) { // what sums of gradients are made by
+    add_floats(to, from, n);
     return NULL;
   }
   if (dtype == TFC_BOOL || !(OPS_BITS(OPS_NUMBERS) & TFC_TYPE_BIT(dtype))) {
@@ -97,8 +112,34 @@ static int64_t row_of(const struct tfc_shape *shape, const struct tfc_tensor *in
   return at;
 }
 
-static tfc_status scatter_into(struct tfc_variable *v, enum operation op, const struct tfc_tensor *indices,
-                               const struct tfc_tensor *updates) {
+// Updates of rows of plain elements that cannot fail. The rows are divided into parts, one for each thread, so that a
+// row that occurs twice is updated in order.
+struct rows_job {
+  const struct tfc_tensor *var, *indices, *updates;
+  enum operation op;
+  int64_t rows, row, parts; // of var; elements of one; parts
+};
+
+static void scatter_rows(void *arg, int64_t begin, int64_t end) {
+  const struct rows_job *j = arg;
+  const int64_t n = tfc_tensor_elements(j->indices);
+  const int64_t first = j->rows * begin / j->parts, last = j->rows * end / j->parts;
+  const size_t size = tfc_dtype_size(j->var->dtype), bytes = (size_t)j->row * size;
+  const bool scalar = j->updates->shape.rank == 0;
+  char *to = j->var->data;
+  const char *from = j->updates->data;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t at = ops_index_at(j->indices, i);
+    const int64_t next = i + OPS_ROWS_AHEAD < n ? ops_index_at(j->indices, i + OPS_ROWS_AHEAD) : -1;
+    if (next >= first && next < last) ops_bring_row(to + (size_t)next * bytes, bytes);
+    if (at >= first && at < last)
+      tfc_status_free(combine(j->var->dtype, j->op, to + (size_t)at * bytes, scalar ? from : from + (size_t)i * bytes,
+                              j->row, !scalar)); // only a division fails
+  }
+}
+
+static tfc_status scatter_into(struct tfc_kernel_ctx *ctx, struct tfc_variable *v, enum operation op,
+                               const struct tfc_tensor *indices, const struct tfc_tensor *updates) {
   const struct tfc_shape *vs = &v->value.shape;
   TFC_KERNEL_CHECK(vs->rank >= 1, "variable '%.*s' must be at least 1-D", TFC_STR_ARG(v->name));
   int64_t n = tfc_tensor_elements(indices), rows = vs->dims[0], row = rows ? tfc_tensor_elements(&v->value) / rows : 0;
@@ -116,6 +157,12 @@ static tfc_status scatter_into(struct tfc_variable *v, enum operation op, const 
   }
   for (int64_t i = 0; i < n; i++)
     if (!inside(tfc_tensor_int(indices, i), rows)) return ops_bad_index(indices, i, rows);
+  if (v->dtype != TFC_STRING && op != DIV) {
+    struct rows_job job = {&v->value, indices, updates, op, rows, row, 1};
+    if (updates->size >= OPS_ROWS_DIVIDED_BYTES && rows >= ctx->env->threads) job.parts = ctx->env->threads;
+    tfc_kernel_parallel_for(ctx, job.parts, 1, scatter_rows, &job);
+    return NULL;
+  }
   size_t size = tfc_dtype_size(v->dtype);
   for (int64_t i = 0; i < n; i++) {
     int64_t at = tfc_tensor_int(indices, i) * row, from = scalar ? 0 : i * row;
@@ -128,8 +175,9 @@ static tfc_status scatter_into(struct tfc_variable *v, enum operation op, const 
   return NULL;
 }
 
-static tfc_status scatter_nd_into(struct tfc_variable *v, enum operation op, const struct tfc_tensor *indices,
-                                  const struct tfc_tensor *updates) {
+static tfc_status scatter_nd_into(struct tfc_kernel_ctx *ctx, struct tfc_variable *v, enum operation op,
+                                  const struct tfc_tensor *indices, const struct tfc_tensor *updates) {
+  (void)ctx;
   const struct tfc_shape *vs = &v->value.shape, *is = &indices->shape;
   TFC_KERNEL_CHECK(is->rank >= 1, "indices must be at least 1-D");
   int64_t depth = is->dims[is->rank - 1], n = 1, row = 1;
@@ -161,8 +209,8 @@ static tfc_status scatter_nd_into(struct tfc_variable *v, enum operation op, con
 }
 
 static tfc_status scatter_any(struct tfc_kernel_ctx *ctx,
-                              tfc_status (*into)(struct tfc_variable *, enum operation, const struct tfc_tensor *,
-                                                 const struct tfc_tensor *)) {
+                              tfc_status (*into)(struct tfc_kernel_ctx *, struct tfc_variable *, enum operation,
+                                                 const struct tfc_tensor *, const struct tfc_tensor *)) {
   const struct scatter_state *st = ctx->state;
   const struct tfc_tensor *indices = ctx->inputs[1], *updates = ctx->inputs[2];
   struct tfc_variable *v = NULL;
@@ -173,7 +221,7 @@ static tfc_status scatter_any(struct tfc_kernel_ctx *ctx,
   if (!s && v->dtype != updates->dtype)
     s = tfc_status_make(TFC_INVALID_ARGUMENT, "variable '%.*s' has type %s, updates %s", TFC_STR_ARG(v->name),
                         tfc_dtype_name(v->dtype), tfc_dtype_name(updates->dtype));
-  if (!s) s = into(v, st->op, indices, updates);
+  if (!s) s = into(ctx, v, st->op, indices, updates);
   if (lock) tfc_variable_unlock(v);
   return s ? s : tfc_state_forward_ref(ctx);
 }
@@ -224,14 +272,8 @@ static tfc_status resource_gather(struct tfc_kernel_ctx *ctx) {
   for (int i = (int)batch_dims + 1; i < vs->rank; i++) row *= vs->dims[i];
   struct tfc_tensor *y = NULL;
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, v->dtype, &shape, &y));
-  int64_t n = batches ? tfc_tensor_elements(indices) / batches : 0;
-  for (int64_t b = 0; b < batches; b++)
-    for (int64_t i = 0; i < n; i++) {
-      int64_t index = tfc_tensor_int(indices, b * n + i);
-      if (!inside(index, rows)) return ops_bad_index(indices, b * n + i, rows);
-      TFC_RETURN_IF_ERROR(copy_elements(y, (b * n + i) * row, &v->value, (b * rows + index) * row, row));
-    }
-  return NULL;
+  const int64_t n = batches ? tfc_tensor_elements(indices) / batches : 0;
+  return ops_gather_run(ctx, &(struct ops_gather){&v->value, indices, y, batches, 1, n, rows, row});
 }
 
 static tfc_status resource_gather_nd(struct tfc_kernel_ctx *ctx) {

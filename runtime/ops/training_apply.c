@@ -4,6 +4,8 @@
 // Dense: var, slots and grad have one shape. Sparse: grad is [n, ...] for n rows of var [rows, ...]; if a row occurs
 // twice, it is updated twice, in order.
 #include "runtime/ops/training_apply.h"
+
+#include "runtime/ops/rows_ahead.h"
 #include "runtime/ops/state_common.h"
 #include "runtime/ops/training_rules.h"
 
@@ -81,8 +83,41 @@ static void run_made(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-static tfc_status run_sparse(struct piece *p, const struct tfc_tensor *var, const struct tfc_tensor *grad,
-                             const struct tfc_tensor *indices) {
+// Updates of some rows. The rows of var are divided into parts, one for each thread, so that a row that occurs twice is
+// updated in order.
+struct sparse_job {
+  const struct piece *piece;
+  const struct tfc_tensor *indices;
+  int64_t rows, row, parts; // of var; elements of one; parts of var
+};
+static void bring_row(const struct piece *p, size_t offset, size_t bytes) {
+  ops_bring_row((const char *)p->span.var + offset, bytes);
+  for (int k = 0; k < p->rule->slots; k++) ops_bring_row((const char *)p->span.slots[k] + offset, bytes);
+}
+
+static void update_rows(void *arg, int64_t begin, int64_t end) {
+  const struct sparse_job *j = arg;
+  const struct piece *p = j->piece;
+  const int64_t n = tfc_tensor_elements(j->indices);
+  const int64_t first = j->rows * begin / j->parts, last = j->rows * end / j->parts;
+  const size_t bytes = (size_t)j->row * p->element;
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t index = ops_index_at(j->indices, i);
+    const int64_t next = i + OPS_ROWS_AHEAD < n ? ops_index_at(j->indices, i + OPS_ROWS_AHEAD) : -1;
+    if (next >= first && next < last) bring_row(p, (size_t)next * bytes, bytes);
+    if (index < first || index >= last) continue;
+    const size_t offset = (size_t)index * bytes;
+    struct tfc_rule_span s = p->span;
+    s.var = (char *)s.var + offset;
+    for (int k = 0; k < p->rule->slots; k++) s.slots[k] = (char *)s.slots[k] + offset;
+    s.grad = (const char *)s.grad + (size_t)i * bytes;
+    s.count = j->row;
+    p->rule->run(&s);
+  }
+}
+
+static tfc_status run_sparse(struct tfc_kernel_ctx *ctx, struct piece *p, const struct tfc_tensor *var,
+                             const struct tfc_tensor *grad, const struct tfc_tensor *indices) {
   TFC_KERNEL_CHECK(var->shape.rank >= 1, "var must be at least 1 dimensional");
   TFC_KERNEL_CHECK(indices->shape.rank == 1, "indices must be one-dimensional");
   int64_t n = tfc_tensor_elements(indices), rows = var->shape.dims[0];
@@ -91,22 +126,14 @@ static tfc_status run_sparse(struct piece *p, const struct tfc_tensor *var, cons
   TFC_KERNEL_CHECK(fits, "grad %s must be the rows of var %s that %lld indices name",
                    tfc_shape_show(&grad->shape, (char[TFC_SHAPE_TEXT]){0}),
                    tfc_shape_show(&var->shape, (char[TFC_SHAPE_TEXT]){0}), (long long)n);
-  int64_t row = rows ? tfc_tensor_elements(var) / rows : 0;
-  size_t bytes = (size_t)row * p->element;
   for (int64_t i = 0; i < n; i++) {
     int64_t index = tfc_tensor_int(indices, i);
     TFC_KERNEL_CHECK(index >= 0 && index < rows, "Index %lld at offset %lld in indices is out of range [0, %lld)",
                      (long long)index, (long long)i, (long long)rows);
   }
-  for (int64_t i = 0; i < n; i++) {
-    struct tfc_rule_span s = p->span;
-    size_t offset = (size_t)tfc_tensor_int(indices, i) * bytes;
-    s.var = (char *)s.var + offset;
-    for (int k = 0; k < p->rule->slots; k++) s.slots[k] = (char *)s.slots[k] + offset;
-    s.grad = (const char *)s.grad + (size_t)i * bytes;
-    s.count = row;
-    p->rule->run(&s);
-  }
+  struct sparse_job job = {p, indices, rows, rows ? tfc_tensor_elements(var) / rows : 0, 1};
+  if (grad->size >= OPS_ROWS_DIVIDED_BYTES && rows >= ctx->env->threads) job.parts = ctx->env->threads;
+  tfc_kernel_parallel_for(ctx, job.parts, 1, update_rows, &job);
   return NULL;
 }
 
@@ -160,7 +187,7 @@ tfc_status tfc_apply_run(struct tfc_kernel_ctx *ctx, const void *state, const st
     p.span.slots[i - 1] = v[i]->value.data;
   }
   if (st->indices != TFC_NONE) {
-    TFC_TRY(s, run_sparse(&p, &v[0]->value, grad, ctx->inputs[st->indices]));
+    TFC_TRY(s, run_sparse(ctx, &p, &v[0]->value, grad, ctx->inputs[st->indices]));
   } else if (source) {
     if (source->elements != tfc_tensor_elements(&v[0]->value))
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "var %s and a gradient of %lld elements do not have the same shape",
