@@ -14,8 +14,19 @@ static bool is_above_one(const char *variable) {
   return value && atoi(value) > 1;
 }
 
+static bool by_slurm(void) {
+  return getenv("PMIX_RANK") && is_above_one("SLURM_NTASKS");
+}
+
 bool cli_task_started(void) {
-  return is_above_one("OMPI_COMM_WORLD_SIZE") || (getenv("PMIX_RANK") && is_above_one("SLURM_NTASKS"));
+  return is_above_one("OMPI_COMM_WORLD_SIZE") || by_slurm();
+}
+
+// Started by srun, Open MPI 4.1 may crash in MPI_Init: while a task waits there for the addresses of all others, it
+// receives over TCP, and a faster task that has them already sends to it before it can handle messages. Asked for each
+// address when it needs it, MPI does not wait at that place. What the user has set stays.
+static void choose_start(void) {
+  if (by_slurm()) (void)setenv("OMPI_MCA_pmix_base_async_modex", "1", 0);
 }
 
 tfc_status cli_task_spec(const char *text, struct tfc_cluster_spec *out) {
@@ -34,6 +45,7 @@ tfc_status cli_task_connect(struct tfc_cluster_spec *spec, const char *text, str
   tfc_status s = NULL;
   struct tfc_transport *t = NULL;
   char workers[32];
+  choose_start();
   TFC_TRY(s, spec->tasks.count == 1 ? tfc_transport_local(1, &t) : tfc_transport_mpi(&t));
   if (!spec->tasks.count) {
     snprintf(workers, sizeof workers, "worker=%u", t->count);

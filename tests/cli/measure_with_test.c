@@ -185,14 +185,23 @@ static void what_goes_wrong_is_said(void **state) {
   assert_exit(2, "--objective throughput", PLACE "--objective throughput --measure-with 'sh count.sh'", folder);
 }
 
-// If measurements take long, there are fewer of them, and time is still left for rounds before the final turns.
+// If measurements take long, there are fewer of them, and time is still left for rounds before the final turns. There
+// is always time for 40 readings, if nothing else takes any. On a busy machine all else takes longer than usual, and
+// then the readings and the time are longer, too.
 static void slow_readings_leave_time_to_search(void **state) {
   (void)state;
-  command_put(folder, "slow.sh", "while read -r line; do sleep 0.3; echo \"$line\"; done | hidden_machine --seed 2\n");
-  assert_exit(0, "", PLACE "--time 12s --measurements 40 --measure-with 'sh slow.sh'", folder);
-  assert_true(query("SELECT COUNT(*) FROM v_episode WHERE run_id = (SELECT MAX(run_id) FROM v_run)") >= 3);
-  assert_true(query("SELECT COUNT(*) FROM v_step WHERE phase = 'final' AND run_id = (SELECT MAX(run_id) FROM v_run)") >=
-              10);
+  static const double readings[] = {0.3, 1.5};
+  double episodes = 0, steps = 0;
+  for (size_t i = 0; i < sizeof readings / sizeof *readings && !(episodes >= 3 && steps >= 10); i++) {
+    char program[128];
+    snprintf(program, sizeof program,
+             "while read -r line; do sleep %g; echo \"$line\"; done | hidden_machine --seed 2\n", readings[i]);
+    command_put(folder, "slow.sh", program);
+    assert_exit(0, "", PLACE "--time %gs --measurements 40 --measure-with 'sh slow.sh'", folder, 40 * readings[i]);
+    episodes = query("SELECT COUNT(*) FROM v_episode WHERE run_id = (SELECT MAX(run_id) FROM v_run)");
+    steps = query("SELECT COUNT(*) FROM v_step WHERE phase = 'final' AND run_id = (SELECT MAX(run_id) FROM v_run)");
+  }
+  if (!(episodes >= 3 && steps >= 10)) fail_msg("%g placements measured, %g steps in the final turns", episodes, steps);
 }
 
 // An interrupted run is resumed: its measurements count, what it learned is known, and no placement is measured twice.
