@@ -250,6 +250,54 @@ static tfc_status make_wire(struct tfc_scene *v) {
   return NULL;
 }
 
+// Lists what rollouts read at every unit and every node, in the order in which they read it.
+static tfc_status make_lists(struct tfc_scene *v) {
+  const struct tfc_problem *p = v->problem;
+  const struct tfc_cost_graph *g = p->graph;
+  const size_t inputs = g->first_input[p->node_count], needs = p->first_need[p->unit_count];
+  v->input = calloc(inputs + 1, sizeof *v->input);
+  v->need = calloc(needs + 1, sizeof *v->need);
+  v->net_row = calloc((size_t)p->net_count + 1, sizeof *v->net_row);
+  v->read_before = calloc((size_t)p->unit_count + 1, sizeof *v->read_before);
+  v->first = calloc((size_t)p->unit_count + 1, sizeof *v->first);
+  v->made_weight = calloc((size_t)p->unit_count + 1, sizeof *v->made_weight);
+  v->may = calloc((size_t)p->unit_count * v->stride + 1, sizeof *v->may);
+  v->may_count = calloc((size_t)p->unit_count + 1, sizeof *v->may_count);
+  v->first_time = calloc((size_t)p->unit_count * v->stride + 1, sizeof *v->first_time);
+  if (!v->input || !v->need || !v->net_row || !v->read_before || !v->first || !v->made_weight || !v->may ||
+      !v->may_count || !v->first_time)
+    return tfc_status_no_memory("a policy");
+  for (uint32_t i = p->node_count; i-- > 0;) v->first[p->unit[v->order[i]]] = i;
+  for (uint32_t u = 0; u < p->unit_count; u++)
+    for (uint32_t d = 0; d < p->device_count; d++) {
+      v->may_count[u] += v->may[(size_t)u * v->stride + d] = tfc_problem_allows(p, u, d);
+      v->first_time[(size_t)u * v->stride + d] = (double)tfc_problem_time(p, v->order[v->first[u]], d);
+    }
+  for (size_t i = 0; i < inputs; i++) {
+    const uint32_t producer = g->producer[g->input[i]];
+    v->input[i] = (struct tfc_scene_input){g->input[i], producer, p->unit[producer]};
+  }
+  v->row_count = 1;
+  for (uint32_t net = 0; net < p->net_count; net++) {
+    bool before = false;
+    for (uint32_t j = p->net_first[net]; j < p->net_first[net + 1]; j++)
+      before |= v->first[p->net_unit[j]] < v->first[v->source[net]];
+    v->read_before[v->source[net]] |= before;
+    if (before || p->net_first[net + 1] - p->net_first[net] > 1) v->net_row[net] = v->row_count++;
+    v->made_weight[v->source[net]] += (double)v->net_weight[net];
+  }
+  for (size_t i = 0; i < needs; i++) {
+    const uint32_t net = p->need[i];
+    v->need[i] = (struct tfc_scene_need){.weight = (double)v->net_weight[net],
+                                         .wire = v->wire ? v->wire[p->net_tensor[net]] : 0,
+                                         .net = net,
+                                         .source = v->source[net],
+                                         .row = v->net_row[net],
+                                         .fan = p->net_first[net + 1] - p->net_first[net]};
+  }
+  return NULL;
+}
+
 static tfc_status make_paces(struct tfc_scene *v) {
   const struct tfc_problem *p = v->problem;
   v->paces = 1;
@@ -261,13 +309,13 @@ static tfc_status make_paces(struct tfc_scene *v) {
     for (uint32_t k = 0; k < v->paces; k++)
       v->pace[(size_t)d * v->paces + k] = k < x->slowdown_count ? x->slowdown[k] : 1;
   }
-  const uint64_t entries = (uint64_t)p->unit_count * p->device_count * v->paces;
+  const uint64_t entries = (uint64_t)p->unit_count * v->stride * v->paces;
   if (entries > LARGEST_SPEEDS) return NULL;
   if (!(v->speed = calloc(entries + 1, sizeof *v->speed))) return tfc_status_no_memory("a policy");
   for (uint32_t u = 0; u < p->unit_count; u++)
     for (uint32_t d = 0; d < p->device_count; d++)
       for (uint32_t k = 0; k < v->paces && tfc_problem_allows(p, u, d); k++)
-        v->speed[((size_t)u * p->device_count + d) * v->paces + k] = tfc_scene_speed(v, u, d, k);
+        v->speed[((size_t)u * v->stride + d) * v->paces + k] = tfc_scene_speed(v, u, d, k);
   return NULL;
 }
 
@@ -278,6 +326,7 @@ tfc_status tfc_scene_create(const struct tfc_problem *p, struct tfc_scene **out)
   if (!v) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
   const size_t units = (size_t)p->unit_count + 1, nets = (size_t)p->net_count + 1;
   v->problem = p;
+  v->stride = (p->device_count + TFC_SCENE_LANES - 1) / TFC_SCENE_LANES * TFC_SCENE_LANES;
   v->order = calloc((size_t)p->node_count + 1, sizeof *v->order);
   v->gate = calloc(units * TFC_GATE_COUNT, sizeof *v->gate);
   v->own = calloc(units, sizeof *v->own);
@@ -302,6 +351,7 @@ tfc_status tfc_scene_create(const struct tfc_problem *p, struct tfc_scene **out)
   look = NULL;
   TFC_TRY(s, look_around(v, true, &look));
   TFC_TRY(s, make_order(v, look));
+  TFC_TRY(s, make_lists(v));
   TFC_TRY(s, make_gates(v));
   TFC_TRY(s, sort_devices(v));
   *out = v, v = NULL;
@@ -315,5 +365,7 @@ void tfc_scene_free(struct tfc_scene *v) {
   if (!v) return;
   free(v->order), free(v->gate), free(v->own), free(v->fastest), free(v->need_weight), free(v->kind);
   free(v->net_weight), free(v->source), free(v->device), free(v->pace), free(v->speed), free(v->wire);
+  free(v->input), free(v->need), free(v->net_row), free(v->read_before), free(v->first), free(v->made_weight);
+  free(v->may), free(v->may_count), free(v->first_time);
   free(v);
 }

@@ -27,6 +27,18 @@ enum {
       TFC_GATE_COUNT
 };
 
+// Arrays by device that are read as vectors have room for whole vectors.
+enum { TFC_SCENE_LANES = 4 };
+
+struct tfc_scene_input {           // an input of a node
+  uint32_t tensor, producer, unit; // unit: the producer's
+};
+struct tfc_scene_need { // a net that a unit reads
+  double weight, wire;  // its `net_weight`; its `wire`, 0 where that is NULL
+  uint32_t net, source; // source: the unit that produces it
+  uint32_t row, fan;    // its `net_row`; number of units that read it
+};
+
 struct tfc_scene {
   const struct tfc_problem *problem;
   uint32_t *order;     // [node] producers first, longest remaining path first
@@ -38,12 +50,25 @@ struct tfc_scene {
   double *wire;        // [tensor] ps on the wire, the same between any two devices; NULL: links differ or are missing
   uint8_t occupies;    // with `wire`: whom transfers occupy (enum tfc_occupies)
   uint32_t *source;    // [net] the unit that produces the net
-  uint32_t *kind;      // [unit] units of one kind hold and send the same bytes, and so do their neighbours
+  struct tfc_scene_input *input; // as the graph's `input`
+  struct tfc_scene_need *need;   // as the problem's `need`
+  uint32_t *net_row;   // [net] from 1: a number of its own, if some unit is placed after a reader of the net and asks
+                       // where that is: another reader, or the source. 0: there is none
+  uint32_t row_count;  // rows, with row 0
+  bool *read_before;   // [unit] a unit that reads one of its nets is placed before it
+  uint32_t *first;     // [unit] the position of its first node in `order`: units are placed in the order of these
+  double *made_weight; // [unit] sum of net_weight over the nets that it makes
+  uint32_t stride;     // device_count, rounded up to whole vectors
+  bool *may;           // [unit * stride + device] the problem allows it
+  uint32_t *may_count; // [unit] on how many devices
+  double
+      *first_time; // [unit * stride + device] ps of the unit's first node in `order`; where it may not go, any number
+  uint32_t *kind;  // [unit] units of one kind hold and send the same bytes, and so do their neighbours
   uint32_t kind_count;
   tfc_device_id *device; // [device] devices sorted by their properties, not by their position in the machine
   double *pace;          // [device * paces + k] by how much operations take longer while k + 1 devices are busy
   uint32_t paces;
-  float *speed; // [(unit * device_count + device) * paces + k] tfc_scene_speed of these; NULL: it would be too large
+  float *speed;      // [(unit * stride + device) * paces + k] tfc_scene_speed of these; NULL: it would be too large
   double path, work; // ps: critical path; sum of all units' mean times
   double span;       // ps: the larger of the critical path and the work of one device
   bool has_pins;

@@ -48,9 +48,25 @@ void tfc_tuner_free(struct tfc_tuner *t) {
   free(t);
 }
 
+// How the weights of the best of the elite are spread; the same for all draws between two tellings.
+struct spread {
+  uint32_t count; // of the best; 0: not computed yet
+  double mean[TFC_WEIGHTS], wide[TFC_WEIGHTS];
+};
+static void find_spread(const struct tfc_tuner *t, uint32_t count, struct spread *out) {
+  out->count = count;
+  for (int i = 0; i < TFC_WEIGHTS; i++) {
+    double mean = 0, square = 0;
+    for (uint32_t k = 0; k < count; k++) mean += (double)t->elite[k].weights[i] / count;
+    for (uint32_t k = 0; k < count; k++)
+      square += ((double)t->elite[k].weights[i] - mean) * ((double)t->elite[k].weights[i] - mean) / count;
+    out->mean[i] = mean, out->wide[i] = sqrt(square);
+  }
+}
+
 // Makes the weights of a trial: those of a head; later drawn around the mean of the elite, or one of the elite plus the
 // difference of two others, or one of the elite changed at random.
-static void draw(struct tfc_tuner *t, uint64_t index, struct tfc_trial *x) {
+static void draw(struct tfc_tuner *t, uint64_t index, struct spread *around, struct tfc_trial *x) {
   struct tfc_random *r = &t->random;
   x->temperature = 0, x->ignored = x->central = false;
   if (index < t->policy->head_count || !t->elite_count) {
@@ -69,14 +85,11 @@ static void draw(struct tfc_tuner *t, uint64_t index, struct tfc_trial *x) {
   }
   if (best > t->elite_count) best = t->elite_count;
   if (tfc_random_below(r, 2)) { // around the mean
+    if (around->count != best) find_spread(t, best, around);
     const double step = 0.5 * pow(3, 2 * tfc_random_unit(r) - 1);
     for (int i = 0; i < TFC_WEIGHTS; i++) {
-      double mean = 0, square = 0;
-      for (uint32_t k = 0; k < best; k++) mean += (double)t->elite[k].weights[i] / best;
-      for (uint32_t k = 0; k < best; k++)
-        square += ((double)t->elite[k].weights[i] - mean) * ((double)t->elite[k].weights[i] - mean) / best;
-      const double wide = sqrt(square) + step * (double)t->policy->spread[i];
-      x->weights[i] = (float)(mean + wide * tfc_random_normal(r));
+      const double wide = around->wide[i] + step * (double)t->policy->spread[i];
+      x->weights[i] = (float)(around->mean[i] + wide * tfc_random_normal(r));
     }
     return;
   }
@@ -123,13 +136,14 @@ static void work(void *user, uint32_t piece) {
 
 static tfc_status ask(struct tfc_tuner *t, uint32_t count, int64_t cutoff) {
   struct asked a = {t, count < t->threads ? count : t->threads, tfc_random_u64(&t->random), cutoff};
+  struct spread around = {0};
   if (count > TFC_TUNER_TRIALS) count = TFC_TUNER_TRIALS;
   for (uint32_t i = 0; i < a.pieces; i++) {
     if (!t->rollout[i]) TFC_RETURN_IF_ERROR(tfc_rollout_create(t->scene, &t->rollout[i]));
     if (!t->simulator[i]) TFC_RETURN_IF_ERROR(tfc_simulator_create(t->problem, &t->simulator[i]));
   }
   t->trial_count = count;
-  for (uint32_t i = 0; i < count; i++) draw(t, t->asked++, &t->trial[i]);
+  for (uint32_t i = 0; i < count; i++) draw(t, t->asked++, &around, &t->trial[i]);
   tfc_parallel(a.pieces, t->threads, work, &a);
   return NULL;
 }

@@ -79,7 +79,62 @@ static void make_runs(struct tfc_dp *q, const uint32_t *order) {
   for (uint32_t u = 0; u < p->unit_count; u++) q->member[q->first[q->run[u] + 1]++] = u;
 }
 
-static tfc_status plan(struct tfc_dp *q, const struct tfc_dp_ideals *x, struct choice *from, double *value) {
+// Enters the current piece, which leads from the ideal `before` to the ideal `i`, where it is the best way. Returns
+// whether no device has room for the piece, or for a larger one.
+static bool enter_piece(const struct tfc_dp *q, uint32_t before, uint32_t i, struct choice *from, double *value) {
+  bool hopeless = true;
+  for (uint32_t t = 0; t < q->type_count; t++) {
+    const double cost = tfc_dp_cost(q, t);
+    hopeless &= q->memory > q->type[t].limit || q->barred[t];
+    if (cost == INFINITY) continue;
+    for (uint32_t state = 0; state < q->state_count; state++) {
+      // All devices of the type are used.
+      if (state / q->stride[t] % (q->type[t].count + 1) == q->type[t].count) continue;
+      const double others = value[(size_t)before * q->state_count + state];
+      double *after = &value[(size_t)i * q->state_count + state + q->stride[t]];
+      const double worst = others > cost ? others : cost;
+      if (worst < *after) {
+        *after = worst;
+        from[(size_t)i * q->state_count + state + q->stride[t]] = (struct choice){before, (uint8_t)t};
+      }
+    }
+  }
+  return hopeless;
+}
+
+// Enters all pieces that end the ideal i. `all`: ideals are sets, and a depth-first walk removes the last runs in every
+// order; otherwise they are prefixes.
+static void enter_pieces(struct tfc_dp *q, const struct tfc_dp_ideals *x, bool all, uint32_t i, uint32_t *stamp,
+                         struct tfc_dp_frame *stack, struct choice *from, double *value) {
+  uint32_t depth = 0;
+  if (!all) {
+    bool hopeless = false;
+    for (uint32_t before = i; before-- > 0 && !hopeless;) {
+      tfc_dp_change(q, before, 1);
+      hopeless = enter_piece(q, before, i, from, value);
+    }
+    tfc_dp_clear(q);
+    return;
+  }
+  stack[depth++] = (struct tfc_dp_frame){i, x->first_step.data[i], TFC_NONE};
+  stamp[i] = i;
+  while (depth) {
+    struct tfc_dp_frame *f = &stack[depth - 1];
+    if (f->next == x->first_step.data[f->ideal + 1]) {
+      if (f->run != TFC_NONE) tfc_dp_change(q, f->run, -1);
+      depth--;
+      continue;
+    }
+    const struct tfc_dp_step step = x->steps.data[f->next++];
+    if (stamp[step.ideal] == i) continue;
+    stamp[step.ideal] = i;
+    tfc_dp_change(q, step.run, 1);
+    const bool hopeless = enter_piece(q, step.ideal, i, from, value);
+    stack[depth++] = (struct tfc_dp_frame){step.ideal, x->first_step.data[step.ideal + hopeless], step.run};
+  }
+}
+
+static tfc_status plan(struct tfc_dp *q, const struct tfc_dp_ideals *x, bool all, struct choice *from, double *value) {
   tfc_status s = NULL;
   uint32_t *stamp = calloc(x->count, sizeof *stamp);
   struct tfc_dp_frame *stack = calloc((size_t)q->run_count + 2, sizeof *stack);
@@ -87,40 +142,7 @@ static tfc_status plan(struct tfc_dp *q, const struct tfc_dp_ideals *x, struct c
   for (size_t k = 0; k < (size_t)x->count * q->state_count; k++) value[k] = INFINITY;
   value[0] = 0; // nothing placed, no device used
   for (uint32_t i = 1; i < x->count; i++) {
-    uint32_t depth = 0;
-    stack[depth++] = (struct tfc_dp_frame){i, x->first_step.data[i], TFC_NONE};
-    stamp[i] = i;
-    while (depth) {
-      struct tfc_dp_frame *f = &stack[depth - 1];
-      if (f->next == x->first_step.data[f->ideal + 1]) {
-        if (f->run != TFC_NONE) tfc_dp_change(q, f->run, -1);
-        depth--;
-        continue;
-      }
-      const struct tfc_dp_step step = x->steps.data[f->next++];
-      if (stamp[step.ideal] == i) continue;
-      stamp[step.ideal] = i;
-      tfc_dp_change(q, step.run, 1);
-      bool hopeless = true;
-      for (uint32_t t = 0; t < q->type_count; t++) {
-        const double cost = tfc_dp_cost(q, t);
-        hopeless &= q->memory > q->type[t].limit || q->barred[t];
-        if (cost == INFINITY) continue;
-        for (uint32_t state = 0; state < q->state_count; state++) {
-          // All devices of the type are used.
-          if (state / q->stride[t] % (q->type[t].count + 1) == q->type[t].count) continue;
-          const double before = value[(size_t)step.ideal * q->state_count + state];
-          double *after = &value[(size_t)i * q->state_count + state + q->stride[t]];
-          const double worst = before > cost ? before : cost;
-          if (worst < *after) {
-            *after = worst;
-            from[(size_t)i * q->state_count + state + q->stride[t]] = (struct choice){step.ideal, (uint8_t)t};
-          }
-        }
-      }
-      stack[depth++] = (struct tfc_dp_frame){
-          step.ideal, hopeless ? x->first_step.data[step.ideal + 1] : x->first_step.data[step.ideal], step.run};
-    }
+    enter_pieces(q, x, all, i, stamp, stack, from, value);
     if (tfc_budget_over(q->budget)) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for dynamic programming");
   }
 out:
@@ -130,7 +152,7 @@ out:
 
 static void planner_deinit(struct tfc_dp *q) {
   free(q->run), free(q->first), free(q->member), free(q->inside), free(q->net_in), free(q->type_of);
-  free(q->table);
+  free(q->source), free(q->table);
   *q = (struct tfc_dp){0};
 }
 
@@ -141,14 +163,17 @@ static tfc_status planner_init(struct tfc_dp *q, const struct tfc_problem *p, co
   q->run = calloc((size_t)p->unit_count + 1, sizeof *q->run);
   q->first = calloc((size_t)p->unit_count + 3, sizeof *q->first);
   q->member = calloc((size_t)p->unit_count + 1, sizeof *q->member);
+  q->source = calloc((size_t)p->net_count + 1, sizeof *q->source);
   q->inside = calloc((size_t)p->unit_count + 1, sizeof *q->inside);
   q->net_in = calloc((size_t)p->net_count + 1, sizeof *q->net_in);
   tfc_status s = NULL;
-  if (!q->run || !q->first || !q->member || !q->inside || !q->net_in || !q->type_of)
+  if (!q->run || !q->first || !q->member || !q->source || !q->inside || !q->net_in || !q->type_of)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
   TFC_TRY(s, find_types(q));
   TFC_TRY(s, tfc_dp_find_wires(q));
   make_runs(q, order);
+  for (uint32_t u = 0; u < p->unit_count; u++)
+    for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) q->source[i] = q->run[u];
   return NULL;
 out:
   planner_deinit(q);
@@ -199,7 +224,7 @@ static tfc_status split(struct tfc_dp *q, tfc_device_id *device, double *out_loa
   from = calloc((size_t)x.count * q->state_count, sizeof *from);
   value = malloc(sizeof *value * x.count * q->state_count);
   if (!from || !value) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
-  TFC_TRY(s, plan(q, &x, from, value));
+  TFC_TRY(s, plan(q, &x, all, from, value));
   // The last ideal contains everything.
   const uint32_t ideal = x.count - 1;
   uint32_t state = 0;

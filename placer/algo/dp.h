@@ -41,6 +41,7 @@ struct tfc_dp {
   // used.
   uint32_t stride[TFC_DP_TYPES];
   // The current piece.
+  uint32_t *source; // [net] the run that makes it
   bool *inside;     // [run]
   uint32_t *net_in; // [net] how many units inside the piece consume it
   double *table;    // memory of in and out of all types
@@ -57,6 +58,7 @@ struct tfc_dp_frame { // one level of the depth-first walk through smaller ideal
 
 // Adds a run to the current piece (sign 1) or removes it (-1).
 void tfc_dp_change(struct tfc_dp *dp, uint32_t run, int sign);
+void tfc_dp_clear(struct tfc_dp *dp); // empties the current piece
 // Returns the shortest time that the current piece takes on a device of the type, ps; INFINITY: it cannot be there.
 double tfc_dp_cost(const struct tfc_dp *dp, uint32_t type);
 // Fills `in` and `out` of each type, using the best of its links, and sets `even`.

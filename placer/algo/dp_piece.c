@@ -1,6 +1,7 @@
 // The time of the current piece, kept up to date while runs join and leave it.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "placer/algo/dp.h"
 
@@ -28,7 +29,7 @@ void tfc_dp_change(struct tfc_dp *q, uint32_t run, int sign) {
     const uint32_t u = q->member[k];
     for (uint32_t i = p->first_need[u]; i < p->first_need[u + 1]; i++) {
       const uint32_t net = p->need[i], total = p->net_first[net + 1] - p->net_first[net];
-      const uint32_t source = q->run[p->unit[p->graph->producer[p->net_tensor[net]]]];
+      const uint32_t source = q->source[net];
       const bool produced = q->inside[source] && source != run;
       const uint32_t before = q->net_in[net], after = before + (uint32_t)sign;
       q->net_in[net] = after;
@@ -55,6 +56,16 @@ void tfc_dp_change(struct tfc_dp *q, uint32_t run, int sign) {
     }
   }
   if (sign < 0) q->inside[run] = false;
+}
+
+void tfc_dp_clear(struct tfc_dp *q) {
+  memset(q->inside, 0, sizeof *q->inside * q->run_count);
+  memset(q->net_in, 0, sizeof *q->net_in * q->p->net_count);
+  for (uint32_t t = 0; t < q->type_count; t++) {
+    q->time[t] = q->wire_in[t] = q->wire_out[t] = 0;
+    q->barred[t] = q->missing[t] = 0;
+  }
+  q->memory = 0;
 }
 
 double tfc_dp_cost(const struct tfc_dp *q, uint32_t t) {

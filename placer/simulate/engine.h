@@ -70,7 +70,6 @@ struct tfc_engine {
   bool apart;             // every transfer takes more than 0 ps
   bool wired;             // every transfer uses a wire, and every end has a leaf
   bool inbox;             // no live bytes, fewer than 64 devices, no wires; every transfer occupies only its receiver
-  bool count_incoming;    // `left` also contains the transfers that a device will receive
   uint32_t levels, words; // of the set of ready operations of a device, which has a bit for each rank, and for each 64
                           // bits one bit in the next level
   uint32_t level_at[6];

@@ -9,7 +9,6 @@ INLINE void begin_transfer(struct tfc_engine *e, uint32_t index, int64_t now, ui
   const int64_t time = tfc_problem_wire_time(e->problem, t->tensor, tfc_problem_pair(e->problem, t->from, t->to));
   e->idle[0] &= ~(UINT64_C(1) << t->to);
   e->busy[t->to] += time;
-  if (e->count_incoming) e->left[t->to] -= time;
   e->running[t->to] = EVENT_TRANSFER | index;
   tree_set(e, t->to, (uint64_t)(now + time) << e->leaf_bits | t->to, leaves);
 }

@@ -23,14 +23,14 @@ static void block(uint32_t h[8], const uint8_t *p) {
     w[i] = w[i - 16] + (turn(a, 7) ^ turn(a, 18) ^ (a >> 3)) + w[i - 7] + (turn(b, 17) ^ turn(b, 19) ^ (b >> 10));
   }
   memcpy(v, h, sizeof v);
-  for (int i = 0; i < 64; i++) {
-    uint32_t s1 = turn(v[4], 6) ^ turn(v[4], 11) ^ turn(v[4], 25), ch = (v[4] & v[5]) ^ (~v[4] & v[6]);
-    uint32_t t1 = v[7] + s1 + ch + k[i] + w[i];
-    uint32_t s0 = turn(v[0], 2) ^ turn(v[0], 13) ^ turn(v[0], 22);
-    uint32_t t2 = s0 + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-    memmove(v + 1, v, 7 * sizeof *v);
-    v[4] += t1;
-    v[0] = t1 + t2;
+#pragma GCC unroll 8
+  for (int i = 0; i < 64; i++) { // the variables a to h of the standard move by one place in each round
+    const uint32_t a = v[-i & 7], b = v[(1 - i) & 7], c = v[(2 - i) & 7], e = v[(4 - i) & 7], f = v[(5 - i) & 7];
+    uint32_t s1 = turn(e, 6) ^ turn(e, 11) ^ turn(e, 25), ch = (e & f) ^ (~e & v[(6 - i) & 7]);
+    uint32_t t1 = v[(7 - i) & 7] + s1 + ch + k[i] + w[i];
+    uint32_t s0 = turn(a, 2) ^ turn(a, 13) ^ turn(a, 22), t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
+    v[(3 - i) & 7] += t1;
+    v[(7 - i) & 7] = t1 + t2;
   }
   for (int i = 0; i < 8; i++) h[i] += v[i];
 }

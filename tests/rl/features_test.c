@@ -227,7 +227,7 @@ static void scenes(void **state) {
 
 // --- Rollouts --------------------------------------------------------------------------------------------------------
 
-enum { NODES = 24, DEVICES = 4 };
+enum { NODES = 24, DEVICES = 9 }; // up to more than two vectors of devices
 struct seen { // a choice
   uint32_t unit, device;
   bool may[DEVICES];
@@ -450,7 +450,7 @@ static void rollouts(void **state) {
                                       RICH_LIMITS,
                                       RICH_MISSING | RICH_GROUPS,
                                       RICH_ALL & ~(RICH_LIVE | RICH_ORDER)};
-    struct instance i = next_instance(&r, 3 + number % (NODES - 3), 2 + number % 3, riches[number % 7]);
+    struct instance i = next_instance(&r, 3 + number % (NODES - 3), 2 + number % (DEVICES - 1), riches[number % 7]);
     const struct tfc_problem *p = i.problem;
     struct tfc_scene *scene = NULL;
     struct tfc_rollout *rollout = NULL;
