@@ -6,11 +6,6 @@
 
 #include "placer/search/local.h"
 
-// GCC says that vectors as arguments are passed in another way without AVX; all functions that do so are inlined.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"
-#endif
-
 // LANES devices are worked on at once.
 enum { GAPS = 8, STATES = 16, LANES = TFC_SCENE_LANES, WEIGHT_ROW = (TFC_FEATURE_COUNT + 7) / 8 * 8 };
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
