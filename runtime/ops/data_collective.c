@@ -142,22 +142,21 @@ static tfc_status by_communicator(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- Shapes ----------------------------------------------------------------------------------------------------------
-static tfc_status shape_gather(struct tfc_shape_ctx *ctx) {
+// The first dimension is that of the input, times or divided by the size of the group.
+static tfc_status shape_of_group(struct tfc_shape_ctx *ctx, bool gathers) {
   ctx->outputs[0] = *ctx->inputs[0];
   if (ctx->outputs[0].rank < 1) return NULL;
-  int64_t size = tfc_node_attr_int(ctx->graph, ctx->node, "group_size", 0);
+  int64_t size = tfc_node_attr_int(ctx->graph, ctx->node, "group_size", 0), *first = &ctx->outputs[0].dims[0];
   if (ctx->node->input_count > 1 && ctx->input_values[1]) size = ops_scalar_int(ctx->input_values[1]);
-  int64_t *first = &ctx->outputs[0].dims[0];
-  *first = size > 0 && *first >= 0 && *first <= INT64_MAX / size ? *first * size : TFC_DIM_UNKNOWN;
+  const bool known = size > 0 && *first >= 0 && (gathers ? *first <= INT64_MAX / size : *first % size == 0);
+  *first = !known ? TFC_DIM_UNKNOWN : gathers ? *first * size : *first / size;
   return NULL;
 }
+static tfc_status shape_gather(struct tfc_shape_ctx *ctx) {
+  return shape_of_group(ctx, true);
+}
 static tfc_status shape_scatter(struct tfc_shape_ctx *ctx) {
-  ctx->outputs[0] = *ctx->inputs[0];
-  if (ctx->outputs[0].rank < 1) return NULL;
-  const int64_t size = ctx->input_values[1] ? ops_scalar_int(ctx->input_values[1]) : 0;
-  int64_t *first = &ctx->outputs[0].dims[0];
-  *first = size > 0 && *first >= 0 && *first % size == 0 ? *first / size : TFC_DIM_UNKNOWN;
-  return NULL;
+  return shape_of_group(ctx, false);
 }
 static tfc_status shape_receive(struct tfc_shape_ctx *ctx) {
   const struct tfc_attr *shape = tfc_node_attr(ctx->graph, ctx->node, "shape");

@@ -52,6 +52,23 @@ static char *copy(const char *text) {
 #define NOTHING .median_us = NAN, .q1_us = NAN, .q3_us = NAN, .simulated_us = NAN, .load_us = NAN
 #define UNTIMED .speedup = NAN, .low = NAN, .high = NAN
 
+// The row of an answer that was measured in 30 steps, and whose load was measured, too.
+static struct tfc_job_row answer_row(double speedup, double low, double high) {
+  return (struct tfc_job_row){.name = copy("found"),
+                              .kind = "answer",
+                              .median_us = 900,
+                              .q1_us = 890,
+                              .q3_us = 910,
+                              .steps = 30,
+                              .simulated_us = NAN,
+                              .load_us = 200,
+                              .load_steps = 24,
+                              .speedup = speedup,
+                              .low = low,
+                              .high = high,
+                              .interval_steps = 24};
+}
+
 static void test_step(void **state) {
   (void)state;
   struct tfc_job_row rows[] = {
@@ -205,19 +222,7 @@ static void test_step(void **state) {
 static void test_throughput(void **state) {
   (void)state;
   struct tfc_job_row rows[] = {
-      {.name = copy("found"),
-       .kind = "answer",
-       .median_us = 900,
-       .q1_us = 890,
-       .q3_us = 910,
-       .steps = 30,
-       .simulated_us = NAN,
-       .load_us = 200,
-       .load_steps = 24,
-       .speedup = 4,
-       .low = 3.5,
-       .high = 4.5,
-       .interval_steps = 24},
+      answer_row(4, 3.5, 4.5),
       {.name = copy("single:cpu:0"),
        .kind = "single",
        .median_us = 800,
@@ -266,19 +271,7 @@ static void test_wide_interval(void **state) {
                                 .low = 0.11,
                                 .high = 10.11,
                                 .interval_steps = 6},
-                               {.name = copy("found"),
-                                .kind = "answer",
-                                .median_us = 900,
-                                .q1_us = 890,
-                                .q3_us = 910,
-                                .steps = 30,
-                                .simulated_us = NAN,
-                                .load_us = 200,
-                                .load_steps = 24,
-                                .speedup = 12.345,
-                                .low = 9.996,
-                                .high = 123.4,
-                                .interval_steps = 24},
+                               answer_row(12.345, 9.996, 123.4),
                                {.name = copy("expert"),
                                 .kind = "baseline",
                                 .median_us = 950,

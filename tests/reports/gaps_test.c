@@ -55,20 +55,13 @@ static void test_gaps_by_hand(void **state) {
 // which has no execution of its own, because it is fused and computed from b. b itself ended at 400 us.
 static void test_fetched_late(void **state) {
   (void)state;
-  char file[128];
-  struct tfc_store *db = NULL;
   struct tfc_report_lists lists;
-  snprintf(file, sizeof file, "%s/late.db", folder);
-  assert_ok(write_by_hand(file, "oversubscribed"));
-  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
-  assert_int_equal(
-      sqlite3_exec(tfc_store_handle(db),
-                   "DELETE FROM op WHERE node_id = 3; UPDATE op SET duration_ns = 294000 WHERE node_id = 2;"
-                   "UPDATE edge SET producer = 1, consumer = 4 WHERE producer = 2;"
-                   "UPDATE transfer SET node_id = 1, source = 0, target = 1, start_ns = 449200, duration_ns = 600"
-                   " WHERE node_id = 2",
-                   NULL, NULL, NULL),
-      SQLITE_OK);
+  struct tfc_store *db =
+      made("late", "oversubscribed",
+           "DELETE FROM op WHERE node_id = 3; UPDATE op SET duration_ns = 294000 WHERE node_id = 2;"
+           "UPDATE edge SET producer = 1, consumer = 4 WHERE producer = 2;"
+           "UPDATE transfer SET node_id = 1, source = 0, target = 1, start_ns = 449200, duration_ns = 600"
+           " WHERE node_id = 2");
   static const struct {
     const char *kind, *node;
     double start, time, waited;
@@ -156,12 +149,8 @@ static void test_transfer_behind_another(void **state) {
 static void test_overlapping_operations(void **state) {
   (void)state;
   enum { TIMES = 40 };
-  char file[128];
-  struct tfc_store *db = NULL;
   struct tfc_report_lists lists;
-  snprintf(file, sizeof file, "%s/overlapping.db", folder);
-  assert_ok(write_by_hand(file, "measured"));
-  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  struct tfc_store *db = made("overlapping", "measured", NULL);
   char *sql = tfc_format("DELETE FROM op; DELETE FROM transfer; DELETE FROM edge WHERE producer <> 0 OR consumer <> 1;"
                          "INSERT INTO edge SELECT run_id, 9, 1, output, 0, bytes FROM edge;"
                          "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < %d) INSERT INTO op"
@@ -279,14 +268,9 @@ static void test_one_slow_step(void **state) {
 // A device that ran nothing has no gap between operations, but it stood still for the whole step.
 static void test_idle_device(void **state) {
   (void)state;
-  char file[128];
-  struct tfc_store *db = NULL;
   struct tfc_report_lists lists;
   struct tfc_text text = {0};
-  snprintf(file, sizeof file, "%s/idle.db", folder);
-  assert_ok(write_by_hand(file, "measured"));
-  change_database(file, "DELETE FROM op WHERE device_id = 1; DELETE FROM transfer");
-  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  struct tfc_store *db = made("idle", "measured", "DELETE FROM op WHERE device_id = 1; DELETE FROM transfer");
   assert_ok(tfc_report_gaps(db, -1, &lists));
   assert_int_equal(lists.tables[0].row_count, 0);
   const struct tfc_table *t = &lists.tables[1];

@@ -14,6 +14,7 @@
 #include "tests/common/sample_run.h"
 #include "tests/common/test.h"
 #include "tests/reports/by_hand.h"
+#include "tests/reports/change.h"
 
 static char folder[64], path[96], by_hand[96];
 static struct sample_run sample;
@@ -39,6 +40,17 @@ static int tear_down(void **state) {
   tfc_store_close(hand);
   snprintf(command, sizeof command, "rm -rf %s", folder);
   return system(command);
+}
+
+// Writes another run by hand, in the state of by_hand.h, changes its database by SQL (NULL: not), and opens it.
+static inline struct tfc_store *made(const char *name, const char *state, const char *sql) {
+  char file[128];
+  struct tfc_store *db = NULL;
+  snprintf(file, sizeof file, "%s/%s.db", folder, name);
+  assert_ok(write_by_hand(file, state));
+  if (sql) change_database(file, sql);
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  return db;
 }
 
 static double ask(struct tfc_store *db, const char *sql) {

@@ -183,12 +183,8 @@ static void test_critical_of_a_run(void **state) {
 // Times of a model are called simulated, and missing data is reported as missing.
 static void test_simulated(void **state) {
   (void)state;
-  char file[128];
-  struct tfc_store *db = NULL;
   struct tfc_report_lists lists;
-  snprintf(file, sizeof file, "%s/modelled.db", folder);
-  assert_ok(write_by_hand(file, "modelled"));
-  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  struct tfc_store *db = made("modelled", "modelled", NULL);
   tfc_status (*const all[])(struct tfc_store *, int64_t, struct tfc_report_lists *) = {
       tfc_report_nodes, tfc_report_critical, tfc_report_gaps, tfc_report_memory};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -205,13 +201,8 @@ static void test_simulated(void **state) {
 // Without recorded edges, an operation counts as waiting for the tensor that arrived last.
 static void test_without_edges(void **state) {
   (void)state;
-  char file[128];
-  struct tfc_store *db = NULL;
   struct tfc_report_lists lists;
-  snprintf(file, sizeof file, "%s/edges.db", folder);
-  assert_ok(write_by_hand(file, "measured"));
-  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
-  assert_int_equal(sqlite3_exec(tfc_store_handle(db), "DELETE FROM edge", NULL, NULL, NULL), SQLITE_OK);
+  struct tfc_store *db = made("edges", "measured", "DELETE FROM edge");
   assert_ok(tfc_report_critical(db, -1, &lists));
   assert_int_equal(lists.tables[0].row_count, 5);
   assert_said(&lists.text, "This run has no edges");
@@ -260,18 +251,10 @@ static void test_node_in_a_loop(void **state) {
 // A node that did not run in the step is listed with what its operations took in others, and has no slack.
 static void test_node_outside_the_step(void **state) {
   (void)state;
-  char file[128];
-  struct tfc_store *db = NULL;
   struct tfc_report_lists lists;
-  snprintf(file, sizeof file, "%s/outside.db", folder);
-  assert_ok(write_by_hand(file, "measured"));
-  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
-  assert_int_equal(
-      sqlite3_exec(tfc_store_handle(db),
-                   "INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns,"
-                   " 2 * duration_ns FROM op WHERE step = 0; DELETE FROM op WHERE node_id = 2",
-                   NULL, NULL, NULL),
-      SQLITE_OK);
+  struct tfc_store *db = made("outside", "measured",
+                              "INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns,"
+                              " 2 * duration_ns FROM op WHERE step = 0; DELETE FROM op WHERE node_id = 2");
   assert_ok(tfc_report_nodes(db, -1, &lists));
   const struct tfc_table *t = &lists.tables[0];
   for (uint32_t r = 0; r < t->row_count; r++)
@@ -300,8 +283,6 @@ static void assert_held(const struct tfc_report_lists *lists, const char *device
 }
 static void test_memory_by_hand(void **state) {
   (void)state;
-  char file[128];
-  struct tfc_store *db = NULL;
   struct tfc_report_lists lists;
   assert_ok(tfc_report_memory(hand, -1, &lists));
   // When d starts, a is no longer needed, but b and c (from 255 on) are.
@@ -316,11 +297,7 @@ static void test_memory_by_hand(void **state) {
   assert_fits(&lists.text);
   tfc_report_lists_deinit(&lists);
   // Devices that read each other's memory get no copies: the producer's device holds the tensor.
-  snprintf(file, sizeof file, "%s/shared.db", folder);
-  assert_ok(write_by_hand(file, "measured"));
-  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
-  assert_int_equal(sqlite3_exec(tfc_store_handle(db), "UPDATE device SET memory_space = 0", NULL, NULL, NULL),
-                   SQLITE_OK);
+  struct tfc_store *db = made("shared", "measured", "UPDATE device SET memory_space = 0");
   assert_ok(tfc_report_memory(db, -1, &lists));
   assert_held(&lists, "cpu:0", 12000, 400, (const char *const[]){"net/weights", "net/d", "net/b", NULL});
   assert_held(&lists, "cpu:1", 2000, 155, (const char *const[]){"net/c", NULL});
@@ -332,18 +309,10 @@ static void test_memory_by_hand(void **state) {
 // operation with a result of the same size reads.
 static void test_memory_that_is_shared(void **state) {
   (void)state;
-  char file[128];
-  struct tfc_store *db = NULL;
   struct tfc_report_lists lists;
-  snprintf(file, sizeof file, "%s/sums.db", folder);
-  assert_ok(write_by_hand(file, "measured"));
-  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
-  assert_int_equal(
-      sqlite3_exec(tfc_store_handle(db),
-                   "UPDATE node SET op = CASE name WHEN 'net/d' THEN 'AddN' ELSE 'MatMul' END WHERE name IN"
-                   " ('net/b', 'net/c', 'net/d')",
-                   NULL, NULL, NULL),
-      SQLITE_OK);
+  struct tfc_store *db = made("sums", "measured",
+                              "UPDATE node SET op = CASE name WHEN 'net/d' THEN 'AddN' ELSE 'MatMul' END WHERE name IN"
+                              " ('net/b', 'net/c', 'net/d')");
   assert_ok(tfc_report_memory(db, -1, &lists));
   // The sum d is there from the start of its term b on; its term c comes from the other device from 255 on.
   assert_held(&lists, "cpu:0", 5000 + 4000 + 2000 + 1000, 255,
@@ -503,12 +472,8 @@ static void test_compare(void **state) {
 // Tests the first screen: it has 80 columns, and describes the traced step.
 static void test_summary(void **state) {
   (void)state;
-  char file[128];
-  struct tfc_store *db = NULL;
   struct tfc_text text = {0};
-  snprintf(file, sizeof file, "%s/summary.db", folder);
-  assert_ok(write_by_hand(file, "measured"));
-  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  struct tfc_store *db = made("summary", "measured", NULL);
   // net/b does twice the work of net/a in three times the time: at the rate of net/a (1e4 FLOP in 100 us) it would take
   // 200 us.
   assert_int_equal(sqlite3_exec(tfc_store_handle(db),
@@ -557,11 +522,7 @@ static void test_summary(void **state) {
 // within 80 columns, devices can be told apart, no letter is cut in two.
 static void test_long_names(void **state) {
   (void)state;
-  char file[128];
-  struct tfc_store *db = NULL;
-  snprintf(file, sizeof file, "%s/long.db", folder);
-  assert_ok(write_by_hand(file, "oversubscribed"));
-  assert_ok(tfc_store_open(file, &(struct tfc_store_options){.write = true, .purpose = "test"}, &db));
+  struct tfc_store *db = made("long", "oversubscribed", NULL);
   assert_int_equal(
       sqlite3_exec(tfc_store_handle(db),
                    "UPDATE device SET name = 'accelerator-of-host-17:' || device_id;"
