@@ -265,17 +265,9 @@ tfc_status run_profile_store(const struct run_profile *r, struct tfc_quartiles q
     struct tfc_store_memory memory = {d, run_setup_peak(r->setup, info, d)};
     TFC_TRY(s, tfc_store_add_memory(store, key, &memory, 1));
   }
-  struct tfc_store_answer answer = {.state = r->interrupted ? "interrupted" : "done",
-                                    .placement_id = 0,
-                                    .speedup = NAN,
-                                    .speedup_low = NAN,
-                                    .speedup_high = NAN,
-                                    .bound_us = NAN,
-                                    .trace_overhead = NAN,
-                                    .tau = NAN};
   TFC_TRY(s, keep_tuning(r->setup, store));
   TFC_TRY(s, tfc_warnings_store(tfc_program_warnings(), store, run));
-  TFC_TRY(s, tfc_store_finish_run(store, run, &answer));
+  TFC_TRY(s, tfc_store_finish_measured(store, run, r->interrupted ? "interrupted" : "done"));
   TFC_TRY(s, tfc_store_commit(store));
   *out_run = run;
   tfc_say("profile: run %lld in %s (tfc-report --db %s show %lld)", (long long)run, o->db, o->db, (long long)run);

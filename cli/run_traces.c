@@ -257,15 +257,8 @@ static tfc_status store_run(struct storing *w, struct tfc_quartiles q, bool stop
   TFC_RETURN_IF_ERROR(tfc_store_add_placement(w->store, w->run, &placement, NULL, 0, &w->key));
   TFC_RETURN_IF_ERROR(store_steps(w));
   TFC_RETURN_IF_ERROR(store_totals(w));
-  const struct tfc_store_answer answer = {.state = stopped ? "interrupted" : "done",
-                                          .speedup = NAN,
-                                          .speedup_low = NAN,
-                                          .speedup_high = NAN,
-                                          .bound_us = NAN,
-                                          .trace_overhead = NAN,
-                                          .tau = NAN};
   TFC_RETURN_IF_ERROR(tfc_warnings_store(tfc_program_warnings(), w->store, w->run));
-  TFC_RETURN_IF_ERROR(tfc_store_finish_run(w->store, w->run, &answer));
+  TFC_RETURN_IF_ERROR(tfc_store_finish_measured(w->store, w->run, stopped ? "interrupted" : "done"));
   return tfc_store_commit(w->store);
 }
 

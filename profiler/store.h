@@ -77,6 +77,8 @@ struct tfc_store_answer {
 };
 TFC_MUST_USE tfc_status tfc_store_finish_run(struct tfc_store *store, int64_t run_id,
                                              const struct tfc_store_answer *answer);
+// For a run that only measured its placement 0 and searched nothing.
+TFC_MUST_USE tfc_status tfc_store_finish_measured(struct tfc_store *store, int64_t run_id, const char *state);
 TFC_MUST_USE tfc_status tfc_store_set_label(struct tfc_store *store, int64_t run_id, const char *label);
 // For a run that began before its graph was read.
 TFC_MUST_USE tfc_status tfc_store_set_graph_nodes(struct tfc_store *store, int64_t run_id, int64_t count);

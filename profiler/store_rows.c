@@ -40,6 +40,17 @@ tfc_status tfc_store_finish_run(struct tfc_store *store, int64_t run_id, const s
                        known(a->tau_placements, a->tau_placements >= 0), a->document, a->message);
 }
 
+tfc_status tfc_store_finish_measured(struct tfc_store *store, int64_t run_id, const char *state) {
+  const struct tfc_store_answer answer = {.state = state,
+                                          .speedup = NAN,
+                                          .speedup_low = NAN,
+                                          .speedup_high = NAN,
+                                          .bound_us = NAN,
+                                          .trace_overhead = NAN,
+                                          .tau = NAN};
+  return tfc_store_finish_run(store, run_id, &answer);
+}
+
 tfc_status tfc_store_set_label(struct tfc_store *store, int64_t run_id, const char *label) {
   return tfc_store_put(store, TFC_STORE_LABEL, "iS", run_id, label);
 }

@@ -31,6 +31,12 @@ struct work {
   int64_t batch; // size of unknown leading dimensions
   uint32_t *targets, target_count, target_capacity;
 };
+static void work_deinit(struct work *w) {
+  tfc_arena_deinit(&w->scratch);
+  tfc_queue_runners_deinit(&w->runners);
+  tfc_text_deinit(&w->queues);
+  tfc_shapes_deinit(&w->unfed);
+}
 
 // Marks every node that is reachable from the marked ones, by data edges and, if `control`, by control edges.
 static void flood(struct work *w, bool *mark, bool control) {
@@ -635,10 +641,7 @@ tfc_status tfc_step_infer(const struct tfc_graph *g, const struct tfc_step_reque
   step = (struct tfc_step_spec){0};
 out:
   tfc_arena_deinit(&step.arena);
-  tfc_arena_deinit(&w.scratch);
-  tfc_queue_runners_deinit(&w.runners);
-  tfc_text_deinit(&w.queues);
-  tfc_shapes_deinit(&w.unfed);
+  work_deinit(&w);
   return s;
 }
 
@@ -655,9 +658,7 @@ tfc_status tfc_step_infer_init(const struct tfc_graph *g, struct tfc_step_spec *
   step = (struct tfc_step_spec){0};
 out:
   tfc_arena_deinit(&step.arena);
-  tfc_arena_deinit(&w.scratch);
-  tfc_queue_runners_deinit(&w.runners);
-  tfc_text_deinit(&w.queues);
+  work_deinit(&w);
   return s;
 }
 
