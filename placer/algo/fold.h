@@ -1,5 +1,6 @@
-// The folded order of units: for graphs with a backward pass whose groups tie it to the forward pass (gradients and
-// their weights, say). Internal to the algorithms.
+// The folded order of units, in which the backward pass of a training graph lies beside the forward pass instead of
+// behind it. Then a piece of the order holds both passes of the same layers, whose weights, activations and gradients
+// stay on one device. Internal to the algorithms.
 #ifndef TFC_PLACER_ALGO_FOLD_H
 #define TFC_PLACER_ALGO_FOLD_H
 

@@ -33,8 +33,9 @@ TFC_MUST_USE tfc_status tfc_job_proposers_measured(struct tfc_job_proposers *pro
 void tfc_job_proposers_won(struct tfc_job_proposers *proposers, const char *name);
 // Returns how many of `measurements` learned policies without credit may still take, all together.
 uint32_t tfc_job_proposers_unearned_left(const struct tfc_job_proposers *proposers, uint32_t measurements);
-// Draws at random how probable it is that the next placement of `name` wins. Below 0: it is a learned policy without
-// credit, and such policies have used up their share of all `measurements`.
+// Thompson sampling: draws a guess of the probability that the next placement of `name` wins, from what its placements
+// won so far; the caller measures a placement of the algorithm with the highest guess. Below 0: it is a learned policy
+// without credit, and such policies have used up their share of all `measurements`.
 double tfc_job_proposers_draw(const struct tfc_job_proposers *proposers, const char *name, bool learned,
                               uint32_t measurements, struct tfc_random *random);
 const struct tfc_job_proposer *tfc_job_proposers_find(const struct tfc_job_proposers *proposers, const char *name);

@@ -42,7 +42,8 @@ TFC_MUST_USE tfc_status tfc_part_trace_write(const struct tfc_part_trace *p, con
 void tfc_part_trace_deinit(struct tfc_part_trace *p);
 
 struct tfc_cut;
-// What the client makes of the texts: nodes and outputs of its own graph, times by its own clock.
+// What the client reads from the texts of all tasks: here nodes and outputs are those of its own graph (not of a task's
+// part of it), and times are by its own clock.
 struct tfc_cluster_op {
   int64_t begin_ns, end_ns;
   uint32_t node, rank, device;

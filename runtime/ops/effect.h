@@ -4,7 +4,6 @@
 
 #include "runtime/graph/op_def.h"
 
-// tfc_op_effect_of finds it by name and, if the op has one, by its row (`def` may be NULL).
 typedef enum tfc_op_effect {
   TFC_EFFECT_NONE,
   TFC_EFFECT_UPDATE,  // writes a variable or a queue
@@ -12,6 +11,7 @@ typedef enum tfc_op_effect {
   TFC_EFFECT_RESTORE, // reads a checkpoint
   TFC_EFFECT_SAVE,    // writes files or summaries
 } tfc_op_effect;
+// Returns the effect of the op of this name. `def`: its row, which tells more; NULL: it has none.
 tfc_op_effect tfc_op_effect_of(tfc_str op, const struct tfc_op_def *def);
 
 // Whether the op restarts the iterator in its input 1.
