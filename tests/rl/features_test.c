@@ -228,7 +228,7 @@ static void scenes(void **state) {
 // --- Rollouts --------------------------------------------------------------------------------------------------------
 
 enum { NODES = 24, DEVICES = 9 }; // up to more than two vectors of devices
-struct seen { // a choice
+struct seen {                     // a choice
   uint32_t unit, device;
   bool may[DEVICES];
   double feature[TFC_FEATURE_COUNT][DEVICES], score[DEVICES];
