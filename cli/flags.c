@@ -164,6 +164,8 @@ static int choice_index(const char *choices, const char *text) {
 static int store(const struct tfc_program *program, const struct tfc_flag *flag, const char *value, void *options) {
   void *place = (char *)options + flag->offset;
   tfc_status s = NULL;
+  if (flag->path != TFC_PATH_NONE && !*value && (flag->kind == TFC_FLAG_TEXT || flag->kind == TFC_FLAG_TEXTS))
+    return tfc_flags_error(program, "--%s needs a name (%s), not an empty one", flag->name, flag->value);
   switch (flag->kind) {
   case TFC_FLAG_BOOL: *(bool *)place = true; return -1;
   case TFC_FLAG_TEXT:

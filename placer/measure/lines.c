@@ -20,8 +20,11 @@
 
 extern char **environ;
 
-enum { TAIL = 400 };                      // bytes: how much of the end of the program's stderr is kept
-static const size_t longest = 1u << 30;   // most bytes of a line
+enum { TAIL = 400 };                    // bytes: how much of the end of the program's stderr is kept
+static const size_t longest = 1u << 30; // most bytes of a line
+// A command may write faster than it is read, without end. So much is read before anything else is looked at; and one
+// that has written so much since its stdin was closed will not end by itself.
+enum { ONE_TURN = 1 << 20, FLOOD = 16 << 20 };
 static const int64_t slice_ns = 50000000; // while it waits, it checks after each slice whether to stop
 
 struct tfc_lines {
@@ -118,20 +121,25 @@ static void keep_tail(struct tfc_lines *l, const char *data, size_t size) {
   l->tail_size += size;
 }
 
-static void read_stderr(struct tfc_lines *l) {
+// Returns how much it has read, at most about ONE_TURN.
+static size_t read_stderr(struct tfc_lines *l) {
   char buffer[4096];
   ssize_t n = 0;
+  size_t all = 0;
   while (l->err >= 0 && (n = read(l->err, buffer, sizeof buffer)) > 0) {
     keep_tail(l, buffer, (size_t)n);
     for (ssize_t done = 0, m; l->stderr_to >= 0 && done < n; done += m)
       if ((m = write(l->stderr_to, buffer + done, (size_t)(n - done))) <= 0) break;
+    if ((all += (size_t)n) >= ONE_TURN) return all;
   }
   if (l->err >= 0 && (n == 0 || (errno != EAGAIN && errno != EINTR))) close_end(&l->err);
+  return all;
 }
 
-// Reads all that the command has written so far; closes l->out if the command has closed its stdout.
+// Reads what the command has written so far, up to ONE_TURN; closes l->out if the command has closed its stdout.
 static tfc_status read_stdout(struct tfc_lines *l) {
-  while (l->out >= 0) {
+  const size_t end = l->text.count + ONE_TURN;
+  while (l->out >= 0 && l->text.count < end) {
     if (l->text.count > longest || !tfc_array_reserve(&l->text, l->text.count + 65536))
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "the command wrote a line of more than %zu bytes", l->text.count);
     ssize_t n = read(l->out, l->text.data + l->text.count, 65536);
@@ -164,7 +172,11 @@ tfc_status tfc_lines_exchange(struct tfc_lines *l, tfc_str request, int64_t *lef
     memmove(l->text.data, l->text.data + l->given, l->text.count - l->given);
     l->text.count -= l->given, l->given = l->seen = 0;
   }
-  for (;;) {
+  for (int64_t before = tfc_now_ns(), now;; before = now) {
+    // Time in which this process was stopped (by Ctrl-Z, or because the machine was suspended) does not count.
+    int64_t waited = (now = tfc_now_ns()) - before;
+    if (waited > 4 * slice_ns) waited = slice_ns;
+    *left_ns -= waited;
     if (cancel && atomic_load(cancel)) return tfc_status_make(TFC_CANCELLED, "interrupted");
     if ((written == total || l->in < 0) && next_line(l, out_line)) return NULL;
     if (l->out < 0) {
@@ -175,12 +187,8 @@ tfc_status tfc_lines_exchange(struct tfc_lines *l, tfc_str request, int64_t *lef
     struct pollfd p[3] = {{.fd = l->out, .events = POLLIN},
                           {.fd = l->err, .events = POLLIN},
                           {.fd = written < total ? l->in : -1, .events = POLLOUT}};
-    const int64_t wait = *left_ns < slice_ns ? *left_ns : slice_ns, begin = tfc_now_ns();
+    const int64_t wait = *left_ns < slice_ns ? *left_ns : slice_ns;
     const int rc = poll(p, 3, (int)(wait / 1000000) + 1);
-    // Time in which this process was stopped (by Ctrl-Z, or because the machine was suspended) does not count.
-    int64_t waited = tfc_now_ns() - begin;
-    if (waited > 4 * slice_ns) waited = slice_ns;
-    *left_ns -= waited;
     if (rc < 0 && errno != EINTR) return tfc_status_make(TFC_INTERNAL, "poll: %s", strerror(errno));
     if (rc <= 0) continue;
     if (p[1].revents) read_stderr(l);
@@ -211,11 +219,12 @@ char *tfc_lines_stop(struct tfc_lines *l, bool hung) {
   if (!l) return NULL;
   close_end(&l->in);
   const int64_t end = tfc_now_ns() + 5000000000;
-  while (!hung && l->pid > 0 && tfc_now_ns() < end) {
-    if (l->err >= 0) read_stderr(l);
-    char drained[4096]; // reads and drops the output, so that a command that still writes is not blocked
-    while (l->out >= 0 && read(l->out, drained, sizeof drained) > 0) {
-    }
+  size_t dropped = 0; // bytes that came since: they are read, so that a command that still writes is not blocked
+  while (!hung && l->pid > 0 && tfc_now_ns() < end && dropped < FLOOD) {
+    if (l->err >= 0) dropped += read_stderr(l);
+    char bytes[4096];
+    ssize_t n = 0;
+    while (l->out >= 0 && dropped < FLOOD && (n = read(l->out, bytes, sizeof bytes)) > 0) dropped += (size_t)n;
     gone = waitpid(l->pid, &status, WNOHANG);
     if (gone != 0) break;
     tfc_sleep_ns(5000000);

@@ -184,12 +184,26 @@ static void test_same_answer(void **state) {
   }
 }
 
+// The line about the bound: how far the answer is above it follows from the two numbers in the placement file. With
+// this graph and few evaluations that is far.
+static void test_bound_line(void **state) {
+  (void)state;
+  const struct command_result *r = command(
+      "cd %s && tfc-place --graph %s/examples/mlp.pb --machine %s/configs/4xp100.yaml --evaluations 20 --policy "
+      "none --report none -q --out b.json; grep -oE '\"(value|bound)_us\": [0-9.]+' b.json",
+      folder, TFC_SOURCE_DIR, TFC_SOURCE_DIR);
+  const char *line = strstr(r->out, "the answer is "), *above = strstr(r->out, "\"value_us\": "),
+             *bound = strstr(r->out, "\"bound_us\": ");
+  if (!line || !above || !bound) fail_msg("%s%s", r->out, r->err);
+  const double percent = 100 * (atof(above + 12) / atof(bound + 12) - 1), said = atof(line + 14);
+  assert_true(percent > 50);
+  if (fabs(said - percent) > 0.051) fail_msg("%g %% where it is %g %%", said, percent);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_figures),
-      cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_same_answer),
+      cmocka_unit_test(test_figures),     cmocka_unit_test(test_limits),     cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_same_answer), cmocka_unit_test(test_bound_line),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -228,6 +228,8 @@ static void failures(void **state) {
   assert_exit(3, "s.json: line 1", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out %s/out", folder, folder, folder);
   assert_exit(3, "none.json", "tfc-run --graph %s/g.pbtxt --run %s/none.json --out %s/out", folder, folder, folder);
   assert_exit(2, "--out", "tfc-run --graph %s/g.pbtxt --run %s/s.json", folder, folder);
+  assert_exit(2, "--save-checkpoint needs a name", "tfc-run --graph %s/g.pbtxt --save-checkpoint '' --init init",
+              folder);
   assert_exit(2, "--supervise DIR", "tfc-run --graph %s/g.pbtxt --save-every 5s", folder);
   command_put(folder, "s.json", "{\"runs\": [{\"targets\": [\"init\"], \"fetches\": [\"one:0\"]}]}");
   assert_exit(6, "/proc/none", "tfc-run --graph %s/g.pbtxt --run %s/s.json --out /proc/none", folder, folder);

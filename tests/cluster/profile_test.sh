@@ -28,6 +28,13 @@ done
 rows() {
   python3 -c 'import sqlite3, sys; [print(*r) for r in sqlite3.connect(sys.argv[1]).execute(sys.argv[2])]' "$out/db" "$1"
 }
+# Every step has a row of each device that ran something, which counts what the operations' own rows say.
+busy() {
+  rows "SELECT count(*) FROM v_busy b JOIN (SELECT step, device_id, count(*) n, max(duration_us) longest FROM v_op
+    WHERE run_id = $1 GROUP BY step, device_id) o ON o.step = b.step AND o.device_id = b.device_id
+    WHERE b.run_id = $1 AND b.operations = o.n AND b.busy_us >= o.longest AND b.busy_us <= b.step_us"
+}
+[ "$(busy 1) $(busy 2) $(busy 3)" = '12 6 6' ] || fail "rows of busy devices: $(rows 'SELECT * FROM v_busy')"
 lscpu_model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 [ "$(rows 'SELECT DISTINCT model, label, kind FROM device')" = "$lscpu_model measured cpu" ] || fail "devices: $(rows 'SELECT * FROM device')"
 python3 - "$out" <<'END' || fail 'a trace is not as expected'

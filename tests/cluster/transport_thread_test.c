@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/clock.h"
+
 enum { TASKS = 4 };
 
 struct one {
@@ -55,6 +57,26 @@ static void many_seeds(void **state) {
     run_all(&(struct tfc_faults){.seed = 1000 + 16 * seed,
                                  .most_delay_ns = (int64_t[]){100000, 300000, 1000000}[seed % 3]});
   print_message("%llu seeds: every message came, once and in order\n", (unsigned long long)seed_count);
+}
+
+// Waiting takes as long as was asked if no message comes, and no longer than that message takes if one does.
+static void waits(void **state) {
+  (void)state;
+  struct tfc_transport *t[2];
+  assert_ok(tfc_transport_local(2, t));
+  int64_t begin = tfc_now_ns();
+  assert_ok(t[0]->type->progress(t[0], 60000000));
+  assert_true(tfc_now_ns() - begin >= 60000000);
+  struct tfc_message *m = NULL;
+  assert_ok(tfc_message_create(0, 0, &m));
+  assert_ok(t[1]->type->send(t[1], 0, m));
+  begin = tfc_now_ns();
+  assert_ok(t[0]->type->progress(t[0], INT64_C(600000000000)));
+  assert_true(tfc_now_ns() - begin < INT64_C(300000000000));
+  assert_ok(t[0]->type->receive(t[0], &m));
+  assert_non_null(m);
+  tfc_message_free(m);
+  for (int i = 0; i < 2; i++) tfc_transport_close(t[i]);
 }
 
 static void failure_reaches_all(void **state) {
@@ -146,7 +168,8 @@ int main(int argc, char **argv) {
     return cmocka_run_group_tests(seeds, NULL, NULL);
   }
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(local),          cmocka_unit_test(faulty),       cmocka_unit_test(failure_reaches_all),
+      cmocka_unit_test(local),          cmocka_unit_test(faulty),
+      cmocka_unit_test(waits),          cmocka_unit_test(failure_reaches_all),
       cmocka_unit_test(pairs_overtake), cmocka_unit_test(falls_silent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

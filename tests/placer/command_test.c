@@ -9,6 +9,7 @@
 
 #include "placer/measure/command.h"
 #include "placer/measure/command_wire.h"
+#include "placer/measure/lines.h"
 #include "runtime/base/clock.h"
 
 static tfc_status read_answer(const char *line, uint64_t id, struct tfc_command_answer *answer) {
@@ -286,6 +287,33 @@ static void closing_its_stdin_ends_it(void **state) {
   assert_int_not_equal(access(path, F_OK), 0);
 }
 
+// A command that writes without end is cut off: on stdout, whole lines or one that never ends, and on stderr, where
+// each reading ends by its own time.
+static void floods_end(void **state) {
+  (void)state;
+  static const struct {
+    const char *command;
+    tfc_code code; // of the exchange
+  } floods[] = {{"yes", TFC_OK},
+                {"yes >&2", TFC_DEADLINE_EXCEEDED},
+                {"sleep 0.2; exec cat /dev/zero", TFC_OK}, // it begins while it is stopped
+                {"cat /dev/zero >&2", TFC_DEADLINE_EXCEEDED}};
+  for (size_t i = 0; i < sizeof floods / sizeof *floods; i++) {
+    struct tfc_lines *l = NULL;
+    tfc_str line;
+    int64_t left_ns = i == 2 ? 1 : 300000000;
+    const double begin = tfc_now_s();
+    assert_ok(tfc_lines_start(floods[i].command, -1, &l));
+    tfc_status s = tfc_lines_exchange(l, (tfc_str){0}, &left_ns, NULL, &line);
+    if (i != 2 && tfc_status_code(s) != floods[i].code)
+      fail_msg("%s: %s", floods[i].command, s ? tfc_status_message(s) : "no error");
+    tfc_status_free(s);
+    assert_true(tfc_now_s() - begin < 20);
+    free(tfc_lines_stop(l, false));
+    if (tfc_now_s() - begin > 40) fail_msg("%s: stopped after %g s", floods[i].command, tfc_now_s() - begin);
+  }
+}
+
 static void cancelling_does_not_wait(void **state) {
   (void)state;
   struct tfc_command *c = NULL;
@@ -313,6 +341,7 @@ int main(void) {
       cmocka_unit_test(a_program_that_always_ends_is_given_up),
       cmocka_unit_test(nobody_waits_for_the_other),
       cmocka_unit_test(closing_its_stdin_ends_it),
+      cmocka_unit_test(floods_end),
       cmocka_unit_test(cancelling_does_not_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
