@@ -103,8 +103,8 @@ static const struct tfc_flag flags[] = {
      .value = "N",
      .minimum = 1,
      .maximum = INT64_MAX,
-     .help = "a budget of simulated placements: under it, and no other, the same seed gives the same answer on any "
-             "number of cores"},
+     .help = "a budget of simulated placements, for all searches of the run together: under it, and no other, the same "
+             "seed gives the same answer on any number of cores"},
     {.name = "device-strings",
      .kind = TFC_FLAG_CHOICE,
      AT(device_strings),

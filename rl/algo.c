@@ -187,7 +187,8 @@ static tfc_status measure(const struct tfc_problem *p, const struct tfc_policy *
   const struct tfc_budget own = limited(budget);
   struct tfc_budget before = own;
   m.rules = (struct tfc_rules){.cutoff = TFC_TIME_MAX, .warmup = 1, .steps = 5, .detail = p->has_limits};
-  before.evaluations = SIMULATED, before.found = NULL;
+  before.evaluations = budget->simulations && budget->simulations < SIMULATED ? budget->simulations : SIMULATED;
+  before.found = NULL;
   TFC_TRY(s, tfc_tuner_create(p, policy, budget->seed, budget->threads, &simulated));
   TFC_TRY(s, tfc_tuner_run(simulated, &before));
   TFC_TRY(s, tfc_policy_create(simulated->elite_count ? simulated->elite_count : 1, &tuned));
@@ -202,15 +203,17 @@ static tfc_status measure(const struct tfc_problem *p, const struct tfc_policy *
     uint32_t count;
     if (own.evaluations && own.evaluations - m.t->told < most) most = own.evaluations - m.t->told;
     if (!most) break;
+    if (budget->simulations && simulated->told + m.t->asked + TFC_TUNER_TRIALS > budget->simulations) break;
     tell_samples(budget, m.t, simulated);
     TFC_TRY(s, measure_batch(&m, (uint32_t)most, &count));
     idle = count ? 0 : idle + 1; // the policy proposes nothing new
   }
   *out_evaluations += m.t->told;
   tell_samples(budget, m.t, simulated);
-  TFC_TRY(s, take(m.t, "rl", out));
+  TFC_TRY(s, take(m.t->told ? m.t : simulated, "rl", out));
   TFC_TRY(s, tfc_policy_learn(policy, m.t));
 out:
+  if (budget->simulated) *budget->simulated += (simulated ? simulated->told : 0) + (m.t ? m.t->asked : 0);
   for (int i = 0; i < BATCH; i++) tfc_result_deinit(&m.results[i]);
   if (m.reference.device) tfc_solution_deinit(&m.reference);
   free(m.known);

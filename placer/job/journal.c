@@ -408,6 +408,9 @@ tfc_status tfc_job_journal_progress(struct tfc_job_journal *j, const struct tfc_
   TFC_TRY(s, store_levels(j, c));
   if (m->learned) TFC_TRY(s, store_learned(j, m));
   TFC_TRY(s, store_proposers(j, proposers));
+  tfc_text_deinit(&text);
+  tfc_text_printf(&text, "%llu", (unsigned long long)proposers->evaluations);
+  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "evaluations", (tfc_str){text.data, text.size}));
   TFC_TRY(s, tfc_warnings_store(j->warnings, j->store, j->run));
   TFC_TRY(s, tfc_store_commit(j->store));
 out:

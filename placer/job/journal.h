@@ -48,6 +48,7 @@ TFC_MUST_USE tfc_status tfc_job_journal_modelled(struct tfc_job_journal *journal
                                                  const struct tfc_job_candidates *candidates, uint32_t index);
 // Stores what is needed to resume the run if it is interrupted: among it, which candidate is the incumbent, and the
 // levels of all. State "levels": the incumbent's id (-1: none), then the id and the level in us of each candidate.
+// State "evaluations": how many placements the run's searches have simulated.
 TFC_MUST_USE tfc_status tfc_job_journal_progress(struct tfc_job_journal *journal, const struct tfc_job_model *model,
                                                  const struct tfc_job_candidates *candidates,
                                                  const struct tfc_job_proposers *proposers);

@@ -76,8 +76,11 @@ tfc_status tfc_job_learn(struct tfc_job_turns *t, const struct tfc_algo *algo, d
                               .threads = (uint32_t)o->execution.threads ? (uint32_t)o->execution.threads : 1,
                               .cancel = o->cancel,
                               .guide = o->guide,
-                              .samples = &l.account.samples};
+                              .samples = &l.account.samples,
+                              .simulated = &t->proposers->evaluations};
   uint64_t evaluations = 0;
+  if (o->evaluations) budget.simulations = tfc_job_proposers_evaluations_left(t->proposers, o->evaluations);
+  if (o->evaluations && !budget.simulations) return NULL;
   TFC_TRY(s, tfc_solution_init(&found, p));
   TFC_TRY(s, tfc_evaluator_measured(t->measurer, tfc_job_model_search_subject(t->model), p, &settings, observed, &l,
                                     &evaluator));

@@ -36,7 +36,7 @@ struct tfc_job_options {
   const struct tfc_guide *guide;         // the learned policy; NULL: none
   uint32_t measurements;                 // the most placements that are measured; 0 stands for 200
   double seconds;                        // the job's time; 0 stands for 600
-  uint64_t evaluations;                  // 0: no limit
+  uint64_t evaluations;                  // the most placements that all searches simulate; 0: no limit
   bool prior;                            // --model prior: measurements of candidates do not change the costs
   bool no_early_stop;                    // candidates that are far too slow are measured in full
   // For benchmarks of the simulator. Before the search, `random_first` random placements are measured, equally many for

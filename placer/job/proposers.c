@@ -65,3 +65,8 @@ double tfc_job_proposers_draw(const struct tfc_job_proposers *p, const char *nam
   const double mean = (won + 1) / (n + 2), sd = sqrt(mean * (1 - mean) / (n + 3));
   return fmax(0, mean + sd * tfc_random_normal(random));
 }
+
+uint64_t tfc_job_proposers_evaluations_left(const struct tfc_job_proposers *p, uint64_t limit) {
+  if (!limit) return UINT64_MAX;
+  return limit > p->evaluations ? limit - p->evaluations : 0;
+}

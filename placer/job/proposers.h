@@ -24,6 +24,7 @@ struct tfc_job_proposer {
 struct tfc_job_proposers {
   TFC_ARRAY(struct tfc_job_proposer) list;
   struct tfc_search_account searches; // what the learned policy did in the simulated searches of this process
+  uint64_t evaluations; // placements that all searches of the run have simulated, also before it was interrupted
 };
 void tfc_job_proposers_deinit(struct tfc_job_proposers *proposers);
 // Counts a measured placement that `name` proposed; a time of NaN is not known. `learned` is used at the first call for
@@ -39,5 +40,8 @@ uint32_t tfc_job_proposers_unearned_left(const struct tfc_job_proposers *propose
 double tfc_job_proposers_draw(const struct tfc_job_proposers *proposers, const char *name, bool learned,
                               uint32_t measurements, struct tfc_random *random);
 const struct tfc_job_proposer *tfc_job_proposers_find(const struct tfc_job_proposers *proposers, const char *name);
+// Returns how many placements the run's searches may still simulate, of `limit` in all (0: no limit): UINT64_MAX if
+// nothing limits them.
+uint64_t tfc_job_proposers_evaluations_left(const struct tfc_job_proposers *proposers, uint64_t limit);
 
 #endif

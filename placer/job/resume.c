@@ -294,7 +294,12 @@ tfc_status tfc_job_resume_learning(const struct tfc_job_clock *clock, struct tfc
                                    struct tfc_job_proposers *proposers) {
   tfc_status s = NULL;
   struct tfc_text text = {0};
+  unsigned long long evaluations = 0;
   TFC_TRY(s, tfc_store_read_proposers(j->store, j->run, take_proposer, proposers));
+  s = tfc_store_get_state(j->store, j->run, "evaluations", &text);
+  if (!s && sscanf(text.data, "%llu", &evaluations) == 1) proposers->evaluations = evaluations;
+  tfc_status_free(s), s = NULL;
+  tfc_text_deinit(&text);
   if (!m->learned) goto out;
   s = tfc_store_get_state(j->store, j->run, "learned", &text);
   if (!s) s = tfc_learned_load(m->learned, (tfc_str){text.data, text.size});

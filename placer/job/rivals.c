@@ -110,7 +110,11 @@ static tfc_status add_heuristics(struct tfc_job_turns *t, uint32_t *list, uint32
                                          .threads = (uint32_t)t->model->o->execution.threads,
                                          .cancel = t->model->o->cancel};
     struct tfc_solution fine = {0};
+    const uint64_t left = tfc_job_proposers_evaluations_left(t->proposers, t->model->o->evaluations);
+    if (!left) break;
+    if (t->model->o->evaluations) options.evaluations = left;
     s = tfc_search(tfc_job_model_search_problem(t->model), &options, &outcome);
+    t->proposers->evaluations += outcome.evaluations;
     if (!s && outcome.best.device && outcome.value < TFC_TIME_MAX && outcome.excess == 0) {
       s = tfc_job_model_found(t->model, &outcome.best, &fine);
       if (!s) s = tfc_job_candidates_add(t->candidates, (*a)->name, (*a)->name, "heuristic", &fine, &index, &is_new);

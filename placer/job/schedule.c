@@ -14,6 +14,7 @@ const struct tfc_job_shares tfc_job_shares = {.plain = 0.1,
                                               .learn_from = 0.7,
                                               .learn_measurements = 0.7,
                                               .learner_measurements = 0.25,
+                                              .learner_evaluations = 0.2,
                                               .learner = 0.5,
                                               .round = 1.0 / 8,
                                               .stale_round = 1.0 / 3,
@@ -25,6 +26,7 @@ const struct tfc_job_shares tfc_job_shares = {.plain = 0.1,
                                               .in_flight = 0.5,
                                               .evaluate = 0.9};
 // Limits in seconds, for long jobs, in which the shares would be longer than is useful.
+static const uint64_t round_least = 200; // evaluations: with fewer a search finds little
 static const double final_longest_s = 110, round_longest_s = 40, round_shortest_s = 0.5, round_unit_s = 0.05;
 
 struct tfc_job_schedule tfc_job_schedule_of(double seconds, uint32_t measurements) {
@@ -52,6 +54,11 @@ double tfc_job_search_end_s(const struct tfc_job_schedule *s, double final_s) {
 void tfc_job_begin_search(struct tfc_job_schedule *s, double now_s) {
   s->search_until_s =
       fmin(now_s + tfc_job_until(s, tfc_job_shares.search_least), tfc_job_until(s, tfc_job_shares.search_latest));
+}
+
+uint64_t tfc_job_round_evaluations(uint64_t left) {
+  const uint64_t part = (uint64_t)(tfc_job_shares.round * (double)left);
+  return left < round_least ? left : part < round_least ? round_least : part;
 }
 
 double tfc_job_round_s(double left_s, uint32_t unit_count, bool fresh) {

@@ -23,9 +23,10 @@ struct tfc_job_shares {
   double learn_from;           // share of the search's time after which learners begin
   double learn_measurements;   // share of the measurements that may be made before learners begin
   double learner_measurements; // the largest share of all measurements that learners get if other algorithms run, too
+  double learner_evaluations;  // share of all evaluations that is kept for learners if other algorithms run, too
   double learner;              // share of the time left at that moment that learners get if other algorithms run, too;
                                // otherwise they get all of it
-  double round;                // share of the time left that one round of simulated search gets
+  double round;                // share of the time, or of the evaluations, left that one round of simulated search gets
   double stale_round;          // share of a round's time that the next round gets if this one improved nothing
   // Time kept for the final run: the larger one of `final`, and `final_slow` plus one second.
   double final, final_slow;
@@ -52,6 +53,8 @@ double tfc_job_report_s(const struct tfc_job_schedule *schedule);
 double tfc_job_search_end_s(const struct tfc_job_schedule *schedule, double final_s);
 // Call it when the search begins: sets the earliest end of the search.
 void tfc_job_begin_search(struct tfc_job_schedule *schedule, double now_s);
+// Returns how many of the evaluations that are left a round of search gets.
+uint64_t tfc_job_round_evaluations(uint64_t left);
 // Returns the seconds that a round of search gets. `fresh`: the last round found something.
 double tfc_job_round_s(double left_s, uint32_t unit_count, bool fresh);
 uint32_t tfc_job_measurements_left(const struct tfc_job_schedule *schedule, uint32_t made);

@@ -27,6 +27,7 @@ struct searching {
   double begin_s;
   uint32_t begun_with; // measurements that were made before the search began
   uint32_t expected;   // measurements that the run will have made when the search ends
+  uint64_t held;       // evaluations that are kept for learners
 };
 
 // Estimates `expected`. If steps are slow, the time ends before the measurements do.
@@ -38,6 +39,12 @@ static void expect(struct searching *x, double end_s) {
   if (!made || now <= x->begin_s || end_s <= now) return;
   const double all = x->begun_with + made * (end_s - x->begin_s) / (now - x->begin_s);
   if (all < x->expected) x->expected = (uint32_t)(all + 0.5);
+}
+
+// How many placements rounds of search may still simulate.
+static uint64_t evaluations_left(const struct searching *x) {
+  const uint64_t left = tfc_job_proposers_evaluations_left(x->t->proposers, x->t->model->o->evaluations);
+  return left > x->held ? left - x->held : 0;
 }
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
@@ -242,8 +249,9 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
                                        .threads = (uint32_t)m->o->execution.threads,
                                        .cancel = m->o->cancel,
                                        .start = started ? &start : NULL};
-  if (m->o->evaluations) options.evaluations = m->o->evaluations;
+  if (m->o->evaluations) options.evaluations = tfc_job_round_evaluations(evaluations_left(x));
   TFC_TRY(s, tfc_search(p, &options, &outcome));
+  t->proposers->evaluations += outcome.evaluations;
   if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
   found.list = calloc(outcome.entry_count + 1u, sizeof *found.list);
   if (!found.list) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -356,10 +364,12 @@ out:
 }
 
 // Whether the learners run now: the search no longer finds anything better, or anything that was not measured yet, or
-// their share of the time or of the measurements begins.
-static bool learners_turn(const struct tfc_job_turns *t, double stale, uint32_t idle, double learn_from_s) {
+// it has no evaluations left, or the learners' share of the time or of the measurements begins.
+static bool learners_turn(const struct searching *x, double stale, uint32_t idle, double learn_from_s) {
+  const struct tfc_job_turns *t = x->t;
   return stale >= stale_end || idle >= IDLE_END || tfc_job_seconds(t->clock) >= learn_from_s ||
-         t->candidates->episodes >= (uint32_t)(tfc_job_shares.learn_measurements * t->schedule->measurements);
+         t->candidates->episodes >= (uint32_t)(tfc_job_shares.learn_measurements * t->schedule->measurements) ||
+         !evaluations_left(x);
 }
 
 tfc_status tfc_job_search(struct tfc_job_turns *t) {
@@ -382,6 +392,7 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
   const double learn_from = names ? now + tfc_job_shares.learn_from * (end - now) : 0;
   // if steps are slow, batches must end early enough for the learners
   if (learns) t->schedule->batch_until_s = learn_from;
+  if (learns && names) x.held = (uint64_t)(tfc_job_shares.learner_evaluations * (double)o->evaluations);
   const bool benchmark = o->random_first > 0; // it measures as many placements as it was asked to
   for (uint32_t round = 0; idle < IDLE_END || learns || benchmark; round++) {
     const double left = end - tfc_job_seconds(t->clock);
@@ -390,12 +401,12 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
     if (left <= 0 || tfc_job_measurements_left(t->schedule, t->candidates->episodes) == 0) break;
     if (stale >= stale_end && !learns && !benchmark) break;
     expect(&x, end);
-    if (learns && learners_turn(t, stale, idle, learn_from)) {
-      learns = false, t->schedule->batch_until_s = 0;
+    if (learns && learners_turn(&x, stale, idle, learn_from)) {
+      learns = false, x.held = 0, t->schedule->batch_until_s = 0;
       TFC_TRY(s, learn(&x, end, names == NULL));
       continue;
     }
-    if (!names) break; // the user asked only for learners
+    if (!names || !evaluations_left(&x)) break; // the user asked only for learners, or for no more simulations
     const uint32_t units = tfc_job_model_search_problem(t->model)->unit_count;
     const double seconds = tfc_job_round_s(left, units, stale <= 0);
     const uint32_t best = t->candidates->best;

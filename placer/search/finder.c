@@ -60,6 +60,10 @@ bool tfc_finder_is_cancelled(const struct tfc_finder *f) {
   return f->o->cancel && atomic_load(f->o->cancel);
 }
 
+bool tfc_finder_is_short(const struct tfc_finder *f) {
+  return f->deadline <= 0 && f->limit && f->limit < TFC_SEARCH_ENOUGH;
+}
+
 bool tfc_finder_is_over(const struct tfc_finder *f) {
   return atomic_load(&f->stop) || tfc_finder_is_cancelled(f) || (f->deadline > 0 && tfc_now_s() >= f->deadline) ||
          (f->limit && tfc_finder_spent(f) >= f->limit);

@@ -39,6 +39,9 @@ TFC_MUST_USE tfc_status tfc_finder_keep(struct tfc_finder *finder, const struct 
 // Algorithms call it when they have found a better placement; it is used for progress only. `finder` is a struct
 // tfc_finder.
 void tfc_finder_found(void *finder, uint64_t excess, int64_t value);
+#define TFC_SEARCH_ENOUGH 600 // with fewer evaluations than this there is too little for rounds of several methods
+// Whether the search is short: evaluations alone limit it, and they are fewer than that.
+bool tfc_finder_is_short(const struct tfc_finder *finder);
 bool tfc_finder_is_over(const struct tfc_finder *finder); // the search was cancelled, or its best placement is optimal,
                                                           // or a limit is reached
 // Returns the deadline that is `seconds` after the beginning of the search: more than 0, also if the search began

@@ -8,16 +8,18 @@
 #define ROLLOUT_SHARE 0.6 // and at most this share of the evaluations that are left
 #define TRIED 48          // so many of them are tried first: until then it has hardly learned anything of the problem
 #define BLOCK 16          // the others follow in blocks of this size, as long as they may lead to something
+#define HEADS_TRIED 32    // after so many, each head of the policy has had its turn
 #define WORTHWHILE 0.01 // the policy is ahead if its best step is shorter by this share than the best of the heuristics
 #define BEHIND 0.05     // it is far behind if its best step is longer by this share
 #define PROGRESS 0.005 // it is learning if its best step became shorter by this share in the last half of its proposals
+#define SHORT_WINDOW 32 // or, in a short search, in the last so many
 
 // What the policy has proposed so far.
 struct proposals {
   struct tfc_finder *f;
-  struct tfc_score best;                                  // of its own placements
-  struct tfc_score after[(ROLLOUTS - TRIED) / BLOCK + 2]; // `best` after the first TRIED and after each further block
-  uint32_t count;                                         // of `after`
+  struct tfc_score best;                        // of its own placements
+  struct tfc_score after[ROLLOUTS / BLOCK + 2]; // `best` after each block; in a long search the first block has TRIED
+  uint32_t count;                               // of `after`
 };
 
 // Whether a step is at least this share shorter than another one; with a negative share, at most that much longer.
@@ -29,12 +31,18 @@ static bool gains(struct tfc_score before, struct tfc_score after, double share)
 
 // Whether more proposals of the policy are worth their evaluations. Yes, if its best step is shorter than that of the
 // heuristics (`before`): it becomes still shorter with the logarithm of the number of proposals, and no other method
-// finds such starts. No, if it is much longer. In between only if the last half of the proposals made it shorter.
+// finds such starts. No, if it is much longer. In between only if the last half of the proposals made it shorter; a
+// short search looks back only SHORT_WINDOW proposals, and gives up a policy that is far behind as soon as each head
+// had its turn.
 static bool may_lead(const struct proposals *o, struct tfc_score before) {
-  const uint32_t last = o->count - 1, used = TRIED + last * BLOCK, window = used / 2 > TRIED ? used / 2 : TRIED;
+  const bool is_short = tfc_finder_is_short(o->f);
+  const uint32_t last = o->count - 1, used = is_short ? o->count * BLOCK : TRIED + last * BLOCK;
+  const uint32_t half = used / 2 > TRIED ? used / 2 : TRIED, window = is_short ? SHORT_WINDOW : half;
   const uint32_t back = (window + BLOCK - 1) / BLOCK;
+  const bool far = !gains(before, o->best, -BEHIND);
+  if (used < TRIED) return used < HEADS_TRIED || !far;
   if (gains(before, o->best, WORTHWHILE)) return true;
-  if (!gains(before, o->best, -BEHIND)) return false;
+  if (far) return false;
   return last < back || gains(o->after[last - back], o->best, PROGRESS);
 }
 
@@ -77,7 +85,7 @@ tfc_status tfc_rollouts_ask(struct tfc_finder *f) {
   f->at_work = "policy";
   f->out->learned.before = before.value;
   do {
-    const uint64_t next = own.count ? BLOCK : TRIED, used = a.used;
+    const uint64_t next = own.count || tfc_finder_is_short(f) ? BLOCK : TRIED, used = a.used;
     a.budget.evaluations = next < most - used ? next : most - used;
     tfc_parallel_watched(1, 1, ask, &a, tfc_finder_tick, f);
     f->out->evaluations += a.used - used;

@@ -31,11 +31,11 @@
 #define POLICY_TURNS 8 // one turn in 8 belongs to the policy
 #define EARLY_TURNS 24 // of the first turns under a number of evaluations, one in EARLY_POLICY belongs to it
 #define EARLY_POLICY 3
-#define FEWEST 64   // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
-#define ENOUGH 600  // with fewer evaluations than this, the search has no phase that only cools down
-#define PLAIN 6     // evaluations that a heuristic gets which takes only a few of them
-#define PACKS 40    // evaluations that packing gets at most
-#define SETTLED 3   // so many of the best placements that heuristics found get a new order of operations
+#define FEWEST 64 // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
+#define PLAIN 6   // evaluations that a heuristic gets which takes only a few of them
+#define PACKS 40  // evaluations that packing gets at most
+#define SETTLED 3 // so many of the best placements that heuristics found get a new order of operations
+#define SHORT_HOT 0.0005 // the first temperature of a short search, for which a sample of moves would be too dear
 #define CHANCE 0.01 // the probability with which the first temperature accepts the median of the changes for the worse
 
 // --- Running algorithms: one after another, or in parallel ---------------------------------------------------------
@@ -213,7 +213,7 @@ static tfc_status heuristics(struct tfc_finder *f) {
     struct task *t = &tasks[count];
     t->algo = tfc_algo_find(tfc_str_from(names[i]));
     t->budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = 1, .cancel = &f->stop};
-    if (guided && f->deadline <= 0 && f->limit < ENOUGH && !f->p->has_limits && is_dear(names[i])) continue;
+    if (guided && tfc_finder_is_short(f) && !f->p->has_limits && is_dear(names[i])) continue;
     if (f->limit) { // with a limit on evaluations, each heuristic evaluates only a few placements
       uint64_t few = i == 0 ? f->p->device_count : PLAIN;
       bool searching = t->algo->needs & TFC_NEEDS_BUDGET || strcmp(names[i], "layout") == 0;
@@ -397,7 +397,7 @@ static tfc_status plan_cooling(const struct tfc_problem *p, struct tfc_random *r
                                const struct tfc_search_job *like, struct tfc_search_job *j) {
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&j->solution, &elite->solution[0], p));
   j->score = elite->score[0], j->method = TFC_METHOD_ANNEAL,
-  j->rounds = j->budget.evaluations && j->budget.evaluations < ENOUGH ? 2 : 6;
+  j->rounds = j->budget.evaluations && j->budget.evaluations < TFC_SEARCH_ENOUGH ? 2 : 6;
   if (like) {
     j->hot = like->hot;
     return NULL;
@@ -451,17 +451,21 @@ static tfc_status begin_rounds(struct tfc_finder *f) {
   tfc_status s = NULL;
   c->together = !(f->deadline > 0 && p->objective == TFC_OBJECTIVE_THROUGHPUT);
   tfc_random_init(&c->random, f->o->seed ^ 0x5eed);
-  if (p->objective == TFC_OBJECTIVE_STEP && c->elite.count && p->device_count > 1) {
+  if (p->objective == TFC_OBJECTIVE_STEP && c->elite.count && p->device_count > 1 && f->guidance &&
+      tfc_finder_is_short(f)) {
+    c->temperature = SHORT_HOT;
+  } else if (p->objective == TFC_OBJECTIVE_STEP && c->elite.count && p->device_count > 1) {
     const struct tfc_budget sampling = {.evaluations = f->limit, .deadline = f->deadline, .cancel = &f->stop};
     TFC_TRY(s, tfc_local_temperature(p, &sampling, &c->elite.solution[0], CHANCE, &c->random, &c->temperature,
                                      &f->out->evaluations));
   }
   c->total_left = f->limit > tfc_finder_spent(f) ? f->limit - tfc_finder_spent(f) : 0;
   // Evaluations for the last phase, which only cools down (step objective).
-  if (c->temperature > 0 && c->total_left >= ENOUGH) c->cooling = c->total_left < 16000 ? c->total_left / 4 : 4000;
+  if (c->temperature > 0 && c->total_left >= TFC_SEARCH_ENOUGH)
+    c->cooling = c->total_left < 16000 ? c->total_left / 4 : 4000;
   // All evaluations of a short search with a policy go to that phase, in which its moves and annealing share one job:
   // with so few evaluations no other method gains.
-  if (f->guidance && f->limit && f->limit < ENOUGH && c->temperature > 0) c->cooling = c->total_left;
+  if (f->guidance && f->limit && f->limit < TFC_SEARCH_ENOUGH && c->temperature > 0) c->cooling = c->total_left;
   // If the budget allows only few jobs in the first round, the policy's job comes first.
   if (f->deadline <= 0 && f->guidance && c->total_left / 10 < (uint64_t)FIXED_WORKERS * FEWEST) c->turn = 1;
 out:

@@ -21,6 +21,9 @@ struct tfc_budget {
   // An algorithm that is a learned policy says here what its own placements were so far, before each of them is
   // measured and when it ends (placer/search/guide.h). NULL: nobody asks.
   struct tfc_guide_samples *samples;
+  // An algorithm that measures placements may simulate so many to choose them (0: no limit), and adds to *simulated how
+  // many it did (NULL: nobody asks).
+  uint64_t simulations, *simulated;
   // Called when an algorithm finds a better placement, on the thread that found it, with the bytes above the memory
   // limits and the value in ps. NULL: not called.
   void (*found)(void *user, uint64_t excess, int64_t value);

@@ -358,14 +358,24 @@ static void learners_begin(void **state) {
   struct tfc_job_schedule schedule = {.measurements = 100};
   struct tfc_job_candidates c = {.episodes = 69};
   struct tfc_job_clock clock = {0};
-  const struct tfc_job_turns t = {.clock = &clock, .schedule = &schedule, .candidates = &c};
+  struct tfc_job_proposers proposers = {0};
+  struct tfc_job_options o = {0};
+  struct tfc_job_model m = {.o = &o};
+  struct tfc_job_turns t = {
+      .clock = &clock, .schedule = &schedule, .candidates = &c, .proposers = &proposers, .model = &m};
+  struct searching x = {.t = &t};
   played_ns = INT64_C(50000000000);
-  assert_false(learners_turn(&t, 5.9, 2, 50.1));
-  assert_true(learners_turn(&t, 6, 0, 50.1)); // the search has converged
-  assert_true(learners_turn(&t, 0, 3, 50.1)); // three rounds found nothing new
-  assert_true(learners_turn(&t, 0, 0, 50));   // their time has come
+  assert_false(learners_turn(&x, 5.9, 2, 50.1));
+  assert_true(learners_turn(&x, 6, 0, 50.1)); // the search has converged
+  assert_true(learners_turn(&x, 0, 3, 50.1)); // three rounds found nothing new
+  assert_true(learners_turn(&x, 0, 0, 50));   // their time has come
   c.episodes = 70;                            // their share of the measurements begins
-  assert_true(learners_turn(&t, 0, 0, 50.1));
+  assert_true(learners_turn(&x, 0, 0, 50.1));
+  c.episodes = 69; // what the search may simulate is used up; a fifth is kept for them
+  o.evaluations = 1000, x.held = 200, proposers.evaluations = 799;
+  assert_false(learners_turn(&x, 0, 0, 50.1));
+  proposers.evaluations = 800;
+  assert_true(learners_turn(&x, 0, 0, 50.1));
 }
 
 // --- The model -------------------------------------------------------------------------------------------------------

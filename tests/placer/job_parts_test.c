@@ -55,6 +55,11 @@ static void schedule(void **state) {
   close_to(tfc_job_round_s(72, 1000, false), 3);
   close_to(tfc_job_round_s(80, 2, true), 0.5);
   close_to(tfc_job_round_s(0.3, 1000, true), 0.3);
+  // Of the evaluations an eighth too, but at least 200.
+  assert_int_equal(tfc_job_round_evaluations(8000), 1000);
+  assert_int_equal(tfc_job_round_evaluations(1600), 200);
+  assert_int_equal(tfc_job_round_evaluations(300), 200);
+  assert_int_equal(tfc_job_round_evaluations(150), 150);
   assert_int_equal(tfc_job_measurements_left(&s, 2), 5);
   assert_int_equal(tfc_job_measurements_left(&s, 9), 0);
 }

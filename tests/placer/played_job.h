@@ -38,6 +38,7 @@ static struct played {
   int64_t now_ns;
   double batch_s; // what a batch takes
   uint32_t batches, searches, restarts;
+  uint64_t simulated;        // evaluations of all searches
   double whole_us, overhead; // of the undivided machine; what a trace costs, as a share of a step
   double waited_s, load;
   double hurry;            // if > 0: steps on several devices take this share of what they should
@@ -334,14 +335,18 @@ static tfc_status played_search(const struct tfc_problem *p, const struct tfc_se
                                 struct tfc_search_outcome *out) {
   static const char *const heuristics[][2] = {
       {"heft", "1110000"}, {"metis", "1111110"}, {"dls", "1110000"}, {"peft", "2222220"}, {"m-topo", "0002220"}};
-  *out = (struct tfc_search_outcome){.value = TFC_TIME_MAX};
+  // Heuristics take three evaluations, a round of search all that it gets.
+  const bool is_round = o->extra || o->start || !tfc_algo_find(tfc_str_from(o->algorithms));
+  *out = (struct tfc_search_outcome){.value = TFC_TIME_MAX, .evaluations = is_round ? o->evaluations : 3};
+  if (o->evaluations && out->evaluations > o->evaluations) out->evaluations = o->evaluations;
+  play.simulated += out->evaluations;
   for (size_t i = 0; i < sizeof heuristics / sizeof *heuristics; i++) {
     if (strcmp(o->algorithms, heuristics[i][0]) != 0) continue;
     place(p, heuristics[i][1], &out->best);
     out->value = simulated(p, &out->best), out->algorithm = heuristics[i][0];
     return NULL;
   }
-  if (!o->extra && !o->start && tfc_algo_find(tfc_str_from(o->algorithms))) return NULL; // another heuristic
+  if (!is_round) return NULL; // another heuristic
   char start[OPS + 1] = "none";
   if (o->start) show_solution(p, o->start, start);
   note("search %s for %.4f s, seed %llu, start %s", o->algorithms, o->seconds, (unsigned long long)o->seed, start);

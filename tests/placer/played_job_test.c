@@ -215,6 +215,38 @@ static void goes_on(void **state) {
   end();
 }
 
+// --evaluations limits all searches of a run together, also if it was interrupted in between; what is left ends the
+// rounds, although they could go on finding nothing.
+static void evaluations(void **state) {
+  (void)state;
+  for (uint32_t at = 0; at < 2; at++) {
+    begin();
+    play.found = two_rounds;
+    play.cancel_at = at ? 6 : 0;
+    struct tfc_job_options o = options_of();
+    char row[64];
+    o.evaluations = 500;
+    assert_ok(tfc_job_run(&o, &out));
+    show_log();
+    assert_true(out.interrupted == (at > 0));
+    if (at) {
+      assert_in_range(play.simulated, 400, 499);
+      snprintf(row, sizeof row, "%llu", (unsigned long long)play.simulated);
+      rows_are("SELECT value FROM state WHERE name = 'evaluations'", row);
+      tfc_job_outcome_deinit(&out);
+      play.cancel_at = 0;
+      atomic_store(&play.cancel, false);
+      o.resume = -1;
+      assert_ok(tfc_job_run(&o, &out));
+      assert_false(out.interrupted);
+    }
+    assert_int_equal(play.simulated, 500);
+    rows_are("SELECT value FROM state WHERE name = 'evaluations'", "500");
+    assert_int_equal(times_logged("search auto"), 3); // rounds of 200, 200 and what is left
+    end();
+  }
+}
+
 // A job that goes on when its time is over answers with what it measured before, even if that no longer fits.
 static void goes_on_late(void **state) {
   (void)state;
@@ -403,9 +435,11 @@ static void wrong_bound(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whole_job),    cmocka_unit_test(database),   cmocka_unit_test(goes_on),
-      cmocka_unit_test(goes_on_late), cmocka_unit_test(throughput), cmocka_unit_test(learning_goes_on),
-      cmocka_unit_test(one_device),   cmocka_unit_test(converged),  cmocka_unit_test(late),
+      cmocka_unit_test(whole_job),        cmocka_unit_test(database),
+      cmocka_unit_test(goes_on),          cmocka_unit_test(goes_on_late),
+      cmocka_unit_test(evaluations),      cmocka_unit_test(throughput),
+      cmocka_unit_test(learning_goes_on), cmocka_unit_test(one_device),
+      cmocka_unit_test(converged),        cmocka_unit_test(late),
       cmocka_unit_test(wrong_bound),
   };
   snprintf(db_path, sizeof db_path, "/tmp/tfc-played-job-test-%d.db", (int)getpid());

@@ -307,6 +307,41 @@ static tfc_status declines(const struct tfc_problem *p, struct tfc_evaluator *e,
   return tfc_status_make(TFC_FAILED_PRECONDITION, "too small for it");
 }
 
+// A fifth of the evaluations is kept for learners, and what they simulate counts.
+static uint64_t learner_simulations;
+static tfc_status simulates(const struct tfc_problem *p, struct tfc_evaluator *e, const struct tfc_budget *budget,
+                            struct tfc_solution *best, uint64_t *count) {
+  (void)p, (void)e, (void)best, (void)count;
+  learner_simulations = budget->simulations;
+  *budget->simulated += 150;
+  return tfc_status_make(TFC_FAILED_PRECONDITION, "it has seen enough");
+}
+static void learners_simulate(void **state) {
+  (void)state;
+  static const struct tfc_algo learner = {.name = "rl", .propose = simulates};
+  static const struct tfc_algo *const list[] = {&learner, NULL};
+  static const char *const found[] = {"1110000", NULL};
+  begin();
+  play.found = found;
+  struct tfc_job_options o = options_of();
+  o.learned = list, o.evaluations = 700;
+  assert_ok(tfc_job_run(&o, &out));
+  show_log();
+  logged("warning: rl: it has seen enough");
+  assert_int_equal(learner_simulations, 140);
+  // 560 before it; it took more than it might, so nothing is left.
+  assert_int_equal(play.simulated, 560);
+  rows_are("SELECT value FROM state WHERE name = 'evaluations'", "710");
+  end();
+  begin();
+  play.found = found;
+  o = options_of();
+  o.learned = list;
+  assert_ok(tfc_job_run(&o, &out));
+  assert_int_equal(learner_simulations, 0); // no limit
+  end();
+}
+
 static void learners(void **state) {
   (void)state;
   static const struct tfc_algo learner = {.name = "rl", .propose = learns},
@@ -358,8 +393,9 @@ static void learners(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(again), cmocka_unit_test(evaluated), cmocka_unit_test(files),  cmocka_unit_test(expert),
-      cmocka_unit_test(fused), cmocka_unit_test(troubles),  cmocka_unit_test(limits), cmocka_unit_test(learners),
+      cmocka_unit_test(again),  cmocka_unit_test(evaluated), cmocka_unit_test(files),
+      cmocka_unit_test(expert), cmocka_unit_test(fused),     cmocka_unit_test(troubles),
+      cmocka_unit_test(limits), cmocka_unit_test(learners),  cmocka_unit_test(learners_simulate),
   };
   snprintf(db_path, sizeof db_path, "/tmp/tfc-played-phases-test-%d.db", (int)getpid());
   snprintf(answer_path, sizeof answer_path, "/tmp/tfc-played-phases-test-%d.json", (int)getpid());

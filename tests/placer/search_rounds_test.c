@@ -582,16 +582,34 @@ static void test_policy(void **state) {
     tfc_search_outcome_deinit(&plain);
     tfc_search_outcome_deinit(&out);
   }
-  // Of a short search it has 60 % at most, and the rest is one job.
-  guidance = (struct tfc_guidance){.better_by = -40};
-  played_count = 0, best_found = TFC_SCORE_NONE;
+  // Of a short search it has 60 % at most, and the rest is one job, whose temperature is not looked for. It is asked in
+  // blocks of 16 from the beginning: two, if it is far behind then; three, if it is level and the last two made its
+  // step shorter by less than 0.5 %.
+  static const struct {
+    int64_t better_by, learns;
+    uint32_t asked; // 0: 60 % of the budget
+  } brief[] = {{-40, 0, 3}, {-60, 0, 2}, {-40, 2, 3}, {-40, 3, 0}, {0, 0, 3}, {5, 0, 3}, {20, 0, 0}};
   struct tfc_search_outcome out = {0};
-  uint64_t asked = 0;
-  assert_ok(tfc_search(
-      i.problem, &(struct tfc_search_options){.evaluations = 200, .seed = 1, .threads = 1, .guide = &guide}, &out));
-  for (uint32_t n = 0; n < guidance.asked; n++) asked += guidance.evaluations[n];
-  assert_in_range(asked, 80, 120);
-  assert_true(played_count == 1 && plans[0].method == TFC_METHOD_POLICY);
+  int64_t plain_value = 0; // of the heuristics: what the first case, which leads to nothing, ends with
+  for (size_t k = 0; k < sizeof brief / sizeof *brief; k++) {
+    uint64_t asked = 0;
+    guidance = (struct tfc_guidance){.better_by = brief[k].better_by, .learns = brief[k].learns};
+    int64_t best = plain_value - plain_value * brief[k].better_by / 1000;
+    for (uint32_t n = 1; n < (brief[k].asked ? brief[k].asked : 21); n++) best -= best * brief[k].learns / 1000;
+    played_count = 0;
+    best_found = !k ? TFC_SCORE_NONE : (struct tfc_score){0, best < plain_value ? best : plain_value};
+    tfc_search_outcome_deinit(&out);
+    assert_ok(tfc_search(
+        i.problem, &(struct tfc_search_options){.evaluations = 580, .seed = 1, .threads = 1, .guide = &guide}, &out));
+    if (!k) plain_value = out.value;
+    for (uint32_t n = 0; n < guidance.asked; n++) asked += guidance.evaluations[n];
+    if (brief[k].asked && guidance.asked != brief[k].asked) fail_msg("case %zu: asked %u times", k, guidance.asked);
+    if (brief[k].asked) assert_int_equal(asked, 16 * brief[k].asked);
+    if (!brief[k].asked) assert_in_range(asked, 300, 348);
+    assert_true(played_count == 1 && plans[0].method == TFC_METHOD_POLICY && plans[0].spent == 0);
+    assert_close(plans[0].hot, SHORT_HOT);
+    assert_true(out.evaluations <= 580 && out.evaluations >= 575);
+  }
   // Its heuristics are the cheap ones; without a policy, or in a longer search, there are three more.
   const uint32_t cheap = out.entry_count;
   for (uint32_t n = 0; n < cheap; n++) assert_false(is_dear(out.entries[n].algorithm));

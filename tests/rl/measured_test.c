@@ -81,6 +81,18 @@ static void measuring_teaches(void **state) {
     print_message("seed %d: %.0f us as the simulator has it, %.0f us as measured\n", (int)seed, without * 1e-6,
                   with * 1e-6);
     gain += log(without / with) / 5;
+    // With at most 240 simulated placements there are two batches of 16 to choose from after the first 200, and with
+    // 100 none: then the best simulated one is the answer.
+    for (int more = 0; more < 2; more++) {
+      const uint64_t most = more ? 240 : 100;
+      uint64_t simulations = 0;
+      struct tfc_budget few = budget;
+      few.simulations = most, few.simulated = &simulations;
+      used = h.measured = 0;
+      assert_ok(tfc_algo_rl.propose(believed.problem, &h.base, &few, &found, &used));
+      assert_true(used == h.measured && used <= 8 && (used > 0) == more);
+      assert_int_equal(simulations, more ? 232 : 100);
+    }
     tfc_solution_deinit(&blind), tfc_solution_deinit(&found);
     tfc_evaluator_free(simulated);
     tfc_simulator_free(h.sim);
