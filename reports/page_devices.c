@@ -58,12 +58,13 @@ void tfc_page_devices(struct tfc_page *p) {
   char a[32], b[32], c[32];
   tfc_page_add(
       p,
-      "<h2>Devices</h2>\n<p>Under the answer%s. Shares are medians over the traced steps.</p>\n<div "
+      "<h2>Devices</h2>\n<p>Under the answer%s. %s.</p>\n<div "
       "class=\"scroll\"><table><thead><tr><th>device</th>"
       "<th>hardware</th><th class=\"n\">cores</th><th class=\"n\">busy</th><th></th><th class=\"n\">operations</th>"
       "<th class=\"n\">received</th><th class=\"n\">peak memory</th><th class=\"n\">limit</th><th></th></tr></thead>"
       "<tbody>\n",
-      tfc_report_simulated(p->store, &p->args));
+      tfc_report_simulated(p->store, &p->args),
+      tfc_page_modelled(p) ? "Shares are those of the step" : "Shares are medians over the traced steps");
   for (uint32_t r = 0; r < t->row_count; r++) {
     double busy = tfc_table_number(t, r, "busy_percent"), cores = tfc_table_number(t, r, "cores");
     tfc_str label = tfc_table_text(t, r, "label");

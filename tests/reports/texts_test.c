@@ -586,7 +586,7 @@ static void modelled_page(void **state) {
       "450.0 usa step, simulated 1.44×against the best single device (650.0 us) 0 %above the lower bound of 450.0 us "
       "(critical path)");
   html_says(text, "<h2>Devices</h2>", "</table>",
-            "Under the answer (simulated). Shares are medians over the traced steps.\n"
+            "Under the answer (simulated). Shares are those of the step.\n"
             "device|hardware|cores|busy||operations|received|peak memory|limit||\n"
             "acc:0|acc||100 %||3|7.0 kB|1.0 kB|1.0 MB|modelled|\n"
             "acc:1|acc||44 %||1|5.0 kB|0 B|1.0 MB|modelled|\n");
