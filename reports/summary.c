@@ -8,6 +8,7 @@
 #include "reports/critical.h"
 #include "reports/gaps.h"
 #include "reports/lists.h"
+#include "reports/nodes.h"
 #include "reports/reports.h"
 #include "reports/summary.h"
 #include "runtime/base/map.h"
@@ -27,8 +28,8 @@ const char tfc_report_sql_rates[] =
     " OFFSET (SELECT COUNT(*) / 20 FROM r WHERE f > 0)) AS flops_per_us, (SELECT b FROM r WHERE b > 0 ORDER BY b"
     " DESC LIMIT 1 OFFSET (SELECT COUNT(*) / 20 FROM r WHERE b > 0)) AS bytes_per_us";
 static const char sql_nodes[] = "SELECT n.name, n.flops, n.bytes_touched, (SELECT MIN(c.fastest_us) FROM v_cost c WHERE"
-                                " c.run_id = n.run_id AND c.node_id = n.node_id) AS fastest_us FROM v_node n WHERE"
-                                " n.run_id = :run";
+                                " c.run_id = n.run_id AND c.node_id = n.node_id) AS fastest_us, n.node_id FROM v_node n"
+                                " WHERE n.run_id = :run";
 static const char sql_dispatch[] = "SELECT name, dispatch_us FROM v_device WHERE run_id = :run";
 
 static const char *winnings_heading(const struct tfc_report_summary *m) {
@@ -80,19 +81,33 @@ static tfc_status add_winning(tfc_str node, double time, double least, struct tf
   return NULL;
 }
 
+// Returns the median time of an operation as `nodes` lists it. first: from a node_id to the first row of `medians`.
+static double median_of(const struct tfc_table *medians, const struct tfc_intmap *first, int64_t node, tfc_str device) {
+  const uint64_t *at = tfc_intmap_get(first, (uint64_t)node);
+  for (uint32_t r = at ? (uint32_t)*at : medians->row_count; r < medians->row_count; r++)
+    if (tfc_table_find(medians, r, "node_id")->integer == node &&
+        tfc_str_equal(tfc_table_text(medians, r, "device"), device))
+      return tfc_table_number(medians, r, "median_us");
+  return NAN;
+}
+
 // Sorts the operations of the path by the time that they take above max(flops / best rate, bytes / best rate); if their
-// FLOP and bytes are not known, above the fastest time ever measured for them.
+// FLOP and bytes are not known, above the fastest time ever measured for them. An operation's time is its median over
+// the traced steps, so that one step in which it lost its core does not count.
 static tfc_status list_measured(const struct tfc_table *path, const struct tfc_table *nodes,
-                                const struct tfc_strmap *row_of, const struct tfc_table *rates, struct tfc_table *out,
+                                const struct tfc_strmap *row_of, const struct tfc_table *medians,
+                                const struct tfc_intmap *first, const struct tfc_table *rates, struct tfc_table *out,
                                 struct tfc_arena *arena) {
   double flops = tfc_table_number(rates, 0, "flops_per_us"), bytes = tfc_table_number(rates, 0, "bytes_per_us");
   for (uint32_t r = 0; r < path->row_count; r++) {
     tfc_str node = tfc_table_text(path, r, "node");
-    double time = tfc_table_number(path, r, "time_us"), least = 0;
+    double least = 0;
     if (!tfc_str_is(tfc_table_text(path, r, "kind"), "operation")) continue;
     const uint64_t *known = tfc_strmap_get(row_of, node);
     if (!known) continue; // the FLOP and bytes of this node are not known
     const uint32_t n = (uint32_t)*known;
+    const double time =
+        median_of(medians, first, tfc_table_cell(nodes, n, 4)->integer, tfc_table_text(path, r, "device"));
     double work = tfc_table_cell(nodes, n, 1)->real, touched = tfc_table_cell(nodes, n, 2)->real;
     if (work == work && flops > 0) least = fmax(least, work / flops);
     if (touched == touched && bytes > 0) least = fmax(least, touched / bytes);
@@ -140,27 +155,33 @@ static tfc_status list_modelled(const struct tfc_table *path, const struct tfc_t
 }
 
 static tfc_status list_winnings(const struct tfc_table *path, const struct tfc_table *nodes,
-                                const struct tfc_table *rates, const struct tfc_table *devices, bool modelled,
-                                struct tfc_table *out, struct tfc_arena *arena) {
+                                const struct tfc_table *medians, const struct tfc_table *rates,
+                                const struct tfc_table *devices, bool modelled, struct tfc_table *out,
+                                struct tfc_arena *arena) {
   static const char *const columns[] = {"node", "time_us", "least_us", "won_us", NULL};
   tfc_status s = NULL;
   struct tfc_strmap row_of = {0}; // from a node's name to its row of `nodes`
+  struct tfc_intmap first = {0};  // from a node's number to its first row of `medians`
   TFC_TRY(s, tfc_table_init(out, columns));
   for (uint32_t n = 0; n < nodes->row_count; n++)
     if (!tfc_strmap_put(&row_of, tfc_table_cell(nodes, n, 0)->text, n, NULL))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  for (uint32_t r = 0; r < medians->row_count; r++)
+    if (!tfc_intmap_put(&first, (uint64_t)tfc_table_find(medians, r, "node_id")->integer, r, NULL))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
   TFC_TRY(s, modelled ? list_modelled(path, nodes, &row_of, devices, out, arena)
-                      : list_measured(path, nodes, &row_of, rates, out, arena));
+                      : list_measured(path, nodes, &row_of, medians, &first, rates, out, arena));
   if (out->row_count) qsort(out->cells, out->row_count, out->column_count * sizeof *out->cells, most_won);
 out:
   tfc_strmap_deinit(&row_of);
+  tfc_intmap_deinit(&first);
   return s;
 }
 
 tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_args *args,
                                 struct tfc_report_summary *out) {
   struct tfc_report_summary m = {.lists = {.names = {"pairs", "winnings"}, .count = 2}};
-  struct tfc_table pairs = {0}, nodes = {0}, rates = {0}, devices = {0};
+  struct tfc_table pairs = {0}, nodes = {0}, medians = {0}, rates = {0}, devices = {0};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_gaps(store, args->run, &m.gaps));
   TFC_TRY(s, tfc_report_critical(store, args->run, &m.path));
@@ -169,16 +190,18 @@ tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_rates, args, &rates));
   TFC_TRY(s, tfc_table_query(store, sql_dispatch, args, &devices));
   m.modelled = *tfc_report_simulated(store, args) != 0;
+  if (!m.modelled) TFC_TRY(s, tfc_table_query(store, tfc_report_sql_nodes, args, &medians));
   m.has_rates = tfc_table_number(&rates, 0, "flops_per_us") > 0 || tfc_table_number(&rates, 0, "bytes_per_us") > 0;
   TFC_TRY(s, list_pairs(&pairs, &m.gaps.tables[0], &m.lists.tables[0], &m.lists.arena));
-  TFC_TRY(s,
-          list_winnings(&m.path.tables[0], &nodes, &rates, &devices, m.modelled, &m.lists.tables[1], &m.lists.arena));
+  TFC_TRY(s, list_winnings(&m.path.tables[0], &nodes, &medians, &rates, &devices, m.modelled, &m.lists.tables[1],
+                           &m.lists.arena));
   *out = m;
   m = (struct tfc_report_summary){0};
 out:
   tfc_report_summary_deinit(&m);
   tfc_table_deinit(&pairs);
   tfc_table_deinit(&nodes);
+  tfc_table_deinit(&medians);
   tfc_table_deinit(&rates);
   tfc_table_deinit(&devices);
   return s;
