@@ -6,7 +6,7 @@
 #@   WHERE e.run_id = :run AND e.state = 'ok' AND e.simulated_us IS NOT NULL AND e.step_median_us IS NOT NULL
 #@   UNION ALL SELECT r.simulated_us, r.step_median_us, 0.5 * (r.step_q3_us - r.step_q1_us), 1 FROM v_result r
 #@   WHERE r.run_id = :run AND r.state = 'ok' AND r.episode IS NULL AND r.simulated_us IS NOT NULL
-#@     AND r.step_median_us IS NOT NULL
+#@     AND r.step_median_us IS NOT NULL AND r.label IS NOT 'modelled'
 #@ query tau: Kendall's tau, placements
 #@   SELECT tau, tau_placements FROM v_run WHERE run_id = :run
 stats $points using 1 nooutput

@@ -205,6 +205,14 @@ static void page(const char *database, const char *graph) {
   for (size_t i = 0; i < sizeof says / sizeof *says; i++)
     if (!strstr(text, says[i])) fail_msg("the page of %s does not say '%s'", graph, says[i]);
   assert_null(strstr(text, "no learned policy took part"));
+  // Nothing was measured, so simulated times are not drawn as measured ones.
+  const char *trusted = strstr(text, "<section id=\"simulated\">"),
+             *end = trusted ? strstr(trusted, "</section>") : NULL,
+             *why = trusted ? strstr(trusted, "It needs what was measured, and nothing was run.") : NULL,
+             *figure = trusted ? strstr(trusted, "<figure") : NULL;
+  assert_non_null(end);
+  assert_true(why && why < end);
+  assert_true(!figure || figure > end);
   free(text);
   tfc_file_unmap(&html);
 }
