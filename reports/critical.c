@@ -247,8 +247,11 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
                     tfc_report_fit(to, tfc_table_text(t, r, "target"), 8),
                     tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
   }
-  tfc_text_printf(text, "\nStep %lld, nearest to the median, which ends after %s%s:\n", (long long)args.step,
-                  us_text(a, us_of(end)), simulated);
+  if (*simulated)
+    tfc_text_printf(text, "\nThe simulated step, which ends after %s:\n", us_text(a, us_of(end)));
+  else
+    tfc_text_printf(text, "\nStep %lld, nearest to the median, which ends after %s:\n", (long long)args.step,
+                    us_text(a, us_of(end)));
   print_path(&lists.tables[0], us_of(end), text);
   if (text->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   *out = lists;

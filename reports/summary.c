@@ -244,10 +244,11 @@ static void print_pairs(const struct tfc_table *pairs, bool modelled, struct tfc
   if (pairs->row_count > 12) tfc_text_printf(out, "  and %u more pairs\n", pairs->row_count - 12);
 }
 
-static void print_path(const struct tfc_report_lists *path, const char *simulated, struct tfc_text *out) {
+static void print_path(const struct tfc_report_lists *path, bool modelled, struct tfc_text *out) {
   const struct tfc_table *types = &path->tables[1], *edges = &path->tables[2];
   char a[32], name[96];
-  tfc_text_printf(out, "\nCritical path of the traced steps nearest to the median%s\n", simulated);
+  tfc_text_printf(out, "\nCritical path of the %s\n",
+                  modelled ? "simulated step" : "traced steps nearest to the median");
   for (uint32_t r = 0; r < types->row_count && r < 5 && tfc_table_number(types, r, "time_us") > 0; r++) {
     tfc_str op = tfc_table_text(types, r, "op");
     tfc_text_printf(out, "  %5.1f %% %10s  %s\n", tfc_table_number(types, r, "percent"),
@@ -295,7 +296,7 @@ tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_ar
     TFC_TRY(s, tfc_report_summarize(store, args, &m));
     print_gaps(&m.gaps, tfc_report_simulated(store, args), out);
     print_pairs(&m.lists.tables[0], m.modelled, out);
-    print_path(&m.path, tfc_report_simulated(store, args), out);
+    print_path(&m.path, m.modelled, out);
     print_winnings(&m, out);
   } else
     tfc_text_printf(out, "\nNo step of the answer was recorded operation by operation.\n");

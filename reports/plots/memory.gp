@@ -1,5 +1,5 @@
 #@ title: Memory over the step
-#@ caption: Bytes of variables and of tensors between operations that lie on each device, from the traced step. What lies there at the fullest moment is listed below; packed weights, results and scratch memory come on top, and the peak in the table of devices has them. Dashed: limits.
+#@ caption: Bytes of variables and of tensors between operations that lie on each device, in the step that the timeline shows. What lies there at the fullest moment is listed below; packed weights, results and scratch memory come on top, and the peak in the table of devices has them. Dashed: limits.
 #@ place: 40
 #@ query levels: device, microseconds since the step began, megabytes
 #@   WITH o AS MATERIALIZED (SELECT node_id, node, device, CAST(ROUND(MIN(start_us) * 1000) AS INTEGER) AS s,

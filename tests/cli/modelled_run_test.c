@@ -82,7 +82,7 @@ static void every_command(const char *database) {
   static const struct {
     const char *command, *text, *csv;
   } all[] = {{"show 1", "simulated placement", "run_id,state,program,"},
-             {"critical 1", "critical path of the answer (simulated)", "position,kind,"},
+             {"critical 1", "\nThe simulated step, which ends after ", "position,kind,"},
              {"gaps 1", "of the answer (simulated)", "device,start_us,"},
              {"memory 1", "under the answer (simulated)", "device_id,device,peak_bytes,"},
              {"nodes 1", "by their time in a step (simulated)", "node_id,node,"},
@@ -92,6 +92,8 @@ static void every_command(const char *database) {
     r = command("cd %s && tfc-report --db %s %s", folder, database, all[i].command);
     assert_result(r, 0, "");
     if (!strstr(r->out, all[i].text)) fail_msg("%s: no '%s' in: %s", all[i].command, all[i].text, r->out);
+    if (strstr(r->out, "traced") || strstr(r->out, "nearest to the median"))
+      fail_msg("%s speaks of traced steps: %s", all[i].command, r->out);
     fits_in_80_columns(r->out);
     r = command("cd %s && tfc-report --db %s %s --csv | head -c 60000", folder, database, all[i].command);
     if (strncmp(r->out, all[i].csv, strlen(all[i].csv)) != 0) fail_msg("%s: %.80s", all[i].command, r->out);
@@ -205,6 +207,7 @@ static void page(const char *database, const char *graph) {
   for (size_t i = 0; i < sizeof says / sizeof *says; i++)
     if (!strstr(text, says[i])) fail_msg("the page of %s does not say '%s'", graph, says[i]);
   assert_null(strstr(text, "no learned policy took part"));
+  assert_null(strstr(text, "traced step"));
   // Nothing was measured, so simulated times are not drawn as measured ones.
   const char *trusted = strstr(text, "<section id=\"simulated\">"),
              *end = trusted ? strstr(trusted, "</section>") : NULL,
@@ -222,9 +225,10 @@ static void a_run(const char *database, const char *graph) {
                                            "--db %s --out p.json --report none --evaluations 400 --threads 1",
                                            folder, graph, database);
   assert_result(r, 0, "");
-  static const char *const says[] = {"\nIt ended after ", "\nLongest gaps (simulated)\n", "moved (simulated)",
-                                     "\nWhat would help most:\n",
-                                     "\nNext: tfc-report critical 1, gaps 1, memory 1, nodes 1, trace 1;\n"};
+  static const char *const says[] = {
+      "\nIt ended after ",         "\nLongest gaps (simulated)\n",
+      "moved (simulated)",         "\nCritical path of the simulated step\n",
+      "\nWhat would help most:\n", "\nNext: tfc-report critical 1, gaps 1, memory 1, nodes 1, trace 1;\n"};
   for (size_t i = 0; i < sizeof says / sizeof *says; i++)
     if (!strstr(r->out, says[i])) fail_msg("no '%s' in: %s", says[i], r->out);
   fits_in_80_columns(r->out);

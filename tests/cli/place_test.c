@@ -212,7 +212,7 @@ static void test_report(void **state) {
   // What the page says of the step is on the terminal, too. There is no database that another command could read: the
   // next thing to do is to name one.
   assert_non_null(strstr(r->out, "\nLongest gaps (simulated)\n"));
-  assert_non_null(strstr(r->out, "\nCritical path of the traced steps nearest to the median (simulated)\n"));
+  assert_non_null(strstr(r->out, "\nCritical path of the simulated step\n"));
   assert_non_null(strstr(r->out, "\nNext: the same with --db FILE keeps the run, for tfc-report\n"));
   r = command(
       "cd %s && cp g.json i.json && tfc-place --graph i.json --machine m.yaml --evaluations 30 -q --report none; "

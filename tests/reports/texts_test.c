@@ -194,7 +194,7 @@ static void shown(void **state) {
       "  cpu:0       to cpu:1            2    5.0 kB    80.0 us    80.0 us    0.00 us\n"
       "  cpu:1       to cpu:0            1    2.0 kB    20.0 us    0.00 us    20.0 us\n"
       "\n"
-      "Critical path of the traced steps nearest to the median (simulated)\n"
+      "Critical path of the simulated step\n"
       "   66.4 %   400.0 us  MatMul\n"
       "   19.9 %   120.0 us  Softmax\n"
       "    8.3 %    50.0 us  AddV2\n"
