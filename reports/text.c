@@ -78,6 +78,16 @@ static const char *show(char *buffer, double us) {
   return tfc_show_us(buffer, us);
 }
 
+// Adds a part to the lines below a run; a part that would end behind column 80 begins another line. `used`: the columns
+// of the line so far, 0 before the first part.
+static void add_part(struct tfc_text *out, size_t *used, const char *part) {
+  static const char indent[] = "       ";
+  const size_t size = strlen(part);
+  const bool fits = *used && *used + 2 + size < 80; // a comma may follow
+  tfc_text_printf(out, "%s%s%s", !*used ? indent : fits ? ", " : ",\n", *used && !fits ? indent : "", part);
+  *used = fits ? *used + 2 + size : sizeof indent - 1 + size;
+}
+
 tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
   struct tfc_table t = {0};
   struct tfc_query_args args = {0};
@@ -90,7 +100,7 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
   bool written = tfc_store_being_written(store);
   tfc_text_printf(out, "%5s  %-11s %-16s %-9s %s\n", "run", "state", "started", "program", "graph");
   for (uint32_t r = 0; r < t.row_count; r++) {
-    char when[32] = "", a[32], name[96];
+    char when[32] = "", a[32], name[96], part[112];
     double started = tfc_table_number(&t, r, "started_unix_s");
     time_t seconds = started == started ? (time_t)started : 0;
     struct tm local;
@@ -107,15 +117,18 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
     // The times are on a line of their own: side by side they would not fit into 80 columns.
     static const char *const columns[] = {"step_median_us", "whole_us", "best_single_us", "expert_us"},
                              *const words[] = {"step", "whole", "single", "expert"};
-    const char *between = "       ";
+    size_t used = 0;
     for (size_t c = 0; c < 4; c++) {
       const double us = tfc_table_number(&t, r, columns[c]);
       if (us != us) continue;
-      tfc_text_printf(out, "%s%s %s", between, words[c], show(a, us));
-      between = ", ";
+      snprintf(part, sizeof part, "%s %s", words[c], show(a, us));
+      add_part(out, &used, part);
     }
-    if (by.size) tfc_text_printf(out, "%sby %s", between, tfc_report_fit(name, by, 10)), between = ", ";
-    if (*between == ',') tfc_text_printf(out, "\n");
+    if (by.size) {
+      snprintf(part, sizeof part, "by %s", tfc_report_fit(name, by, 80 - sizeof "       by " + 1));
+      add_part(out, &used, part);
+    }
+    if (used) tfc_text_printf(out, "\n");
   }
 out:
   tfc_table_deinit(&t);

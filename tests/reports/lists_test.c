@@ -546,6 +546,37 @@ static void test_interrupted_operation(void **state) {
   tfc_store_close(db);
 }
 
+// The list of runs has 80 columns: names are whole if there is room, and parts that do not fit go to another line.
+static void test_listed(void **state) {
+  (void)state;
+  static const char rivals[] =
+      "INSERT INTO placement (run_id, placement_id, role, name, state, label, steps, median_us) VALUES"
+      " (1, 1, 'baseline', 'whole', 'ok', 'measured', 9, 450),"
+      " (1, 2, 'baseline', 'single:cpu:0', 'ok', 'measured', 9, 1200),"
+      " (1, 4, 'baseline', 'expert', 'ok', 'measured', 9, 900);"
+      "UPDATE run SET algorithm = ";
+  static const struct {
+    const char *name, *algorithm, *said;
+  } runs[] = {{"short", "'auto: anneal'",
+               "\n       step 600.0 us, whole 450.0 us, single 1.200 ms, expert 900.0 us,\n"
+               "       by auto: anneal\n"},
+              {"longest", "replace(hex(zeroblob(70)), '00', 'a')",
+               ",\n       by aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"},
+              {"longer", "replace(hex(zeroblob(71)), '00', 'a')",
+               ",\n       by ..aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"}};
+  for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+    struct tfc_text text = {0};
+    char *sql = tfc_format("%s%s", rivals, runs[i].algorithm);
+    struct tfc_store *db = made(runs[i].name, "measured", sql);
+    free(sql);
+    assert_ok(tfc_report_list(db, &text));
+    assert_said(&text, runs[i].said);
+    assert_fits(&text);
+    tfc_text_deinit(&text);
+    tfc_store_close(db);
+  }
+}
+
 // Tests long names of devices and nodes, in other letters and with characters that control a terminal: lines stay
 // within 80 columns, devices can be told apart, no letter is cut in two.
 static void test_long_names(void **state) {
@@ -606,6 +637,7 @@ int main(void) {
       cmocka_unit_test(test_memory_of_a_run),  cmocka_unit_test(test_summary),
       cmocka_unit_test(test_long_names),       cmocka_unit_test(test_csv),
       cmocka_unit_test(test_compare),          cmocka_unit_test(test_interrupted_operation),
+      cmocka_unit_test(test_listed),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
