@@ -119,7 +119,7 @@ static tfc_status load(struct tfc_store *store, int64_t run, const struct side *
   TFC_TRY(s, tfc_table_query(store, sql_moved, &moved, &out->moved));
   const double us = tfc_table_number(&out->run, 0, "step_median_us");
   const double q1 = tfc_table_number(&out->run, 0, "step_q1_us");
-  out->simulated = tfc_report_is_modelled(&out->run) && q1 != q1;
+  out->simulated = tfc_report_is_modelled(&out->run, 0) && q1 != q1;
   out->step = out->simulated ? (struct interval){us, us} : interval_of(&out->steps, 0, out->steps.row_count, 0);
   snprintf(out->name, sizeof out->name, "run %lld", (long long)out->args.run);
   tfc_report_gpu_math(store, &out->args, out->math);

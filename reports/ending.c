@@ -81,7 +81,7 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
     return;
   }
   if (!tfc_str_is(tfc_table_text(run, 0, "program"), "tfc-place") || wall != wall) return;
-  if (tfc_report_is_modelled(run)) {
+  if (tfc_report_is_modelled(run, 0)) {
     const tfc_str ending = tfc_table_text(run, 0, "ending"); // runs of older versions have none
     if (ending.size)
       tfc_text_add(out, ending);

@@ -26,8 +26,13 @@ void tfc_report_plain(char *text) {
     if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
 }
 
-bool tfc_report_is_modelled(const struct tfc_table *run) {
-  return tfc_str_is(tfc_table_text(run, 0, "label"), "modelled") && !tfc_table_text(run, 0, "measured_with").size;
+bool tfc_report_is_modelled(const struct tfc_table *runs, uint32_t row) {
+  return tfc_str_is(tfc_table_text(runs, row, "label"), "modelled") && !tfc_table_text(runs, row, "measured_with").size;
+}
+
+bool tfc_report_is_too_large(const struct tfc_table *runs, uint32_t row) {
+  const double us = tfc_table_number(runs, row, "step_median_us"); // without an answer, nothing is said of it
+  return us == us && tfc_table_number(runs, row, "exit_code") == 5;
 }
 
 const char *tfc_report_simulated(struct tfc_store *store, const struct tfc_query_args *args) {

@@ -24,8 +24,10 @@ void tfc_report_lists_deinit(struct tfc_report_lists *lists);
 // Returns `text` if it fits into `width` bytes, otherwise ".." and its end, because names of nodes differ at their
 // ends. Characters that control a terminal become question marks.
 const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width);
-void tfc_report_plain(char *text);                        // replaces these characters in a whole text, line ends too
-bool tfc_report_is_modelled(const struct tfc_table *run); // `run`: a row of v_run; nothing was run
+void tfc_report_plain(char *text); // replaces these characters in a whole text, line ends too
+// `runs`: rows of v_run.
+bool tfc_report_is_modelled(const struct tfc_table *runs, uint32_t row);  // nothing was run
+bool tfc_report_is_too_large(const struct tfc_table *runs, uint32_t row); // its answer does not fit in memory
 // Returns " (simulated)" if the placement's times come from a model, otherwise "".
 const char *tfc_report_simulated(struct tfc_store *store, const struct tfc_query_args *args);
 

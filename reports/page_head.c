@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "reports/html.h"
@@ -50,6 +51,13 @@ static void add_verdict(struct tfc_page *p) {
   if (answer != answer) {
     tfc_page_add(p, "<p class=\"verdict\">This run has no answer (%.*s).</p>\n",
                  TFC_STR_ARG(tfc_page_text(p, "state")));
+    return;
+  }
+  if (tfc_report_is_too_large(&p->run, 0)) {
+    tfc_page_add(p,
+                 "<p class=\"verdict\">The answer does not fit in memory. %s of it takes <strong>%s</strong>.%s</p>\n",
+                 tfc_page_modelled(p) ? "In the simulation a step" : "A step", tfc_html_us(a, answer),
+                 tfc_page_modelled(p) ? " Nothing was run." : "");
     return;
   }
   if (tfc_str_is(tfc_page_text(p, "objective"), "throughput")) {
@@ -124,6 +132,9 @@ void tfc_page_head(struct tfc_page *p) {
     size_t n = strlen(text);
     snprintf(text + n, sizeof text - n, " to %s", tfc_html_us(a, tfc_page_number(p, "step_q3_us")));
   }
+  const char *too_large = tfc_report_is_too_large(&p->run, 0) ? "; the answer does not fit in memory" : "";
+  const size_t said = strlen(text);
+  snprintf(text + said, sizeof text - said, "%s", too_large);
   if (answer == answer) add_card(p, " main", tfc_html_us(a, answer), text);
   static const struct {
     const char *column, *text;
@@ -135,7 +146,7 @@ void tfc_page_head(struct tfc_page *p) {
     if (rival != rival || !(answer > 0)) continue;
     char ratio[32];
     snprintf(ratio, sizeof ratio, "%.2f×", rival / answer);
-    snprintf(text, sizeof text, "%s (%s)", rivals[i].text, tfc_html_us(a, rival));
+    snprintf(text, sizeof text, "%s (%s)%s", rivals[i].text, tfc_html_us(a, rival), too_large);
     add_card(p, "", ratio, text);
   }
   if (bound > 0 && answer == answer && !tfc_str_is(tfc_page_text(p, "objective"), "throughput")) {

@@ -28,7 +28,7 @@ tfc_str tfc_page_text(const struct tfc_page *p, const char *column) {
   return tfc_table_text(&p->run, 0, column);
 }
 bool tfc_page_modelled(const struct tfc_page *p) {
-  return tfc_report_is_modelled(&p->run);
+  return tfc_report_is_modelled(&p->run, 0);
 }
 tfc_str tfc_page_base_name(tfc_str path) {
   size_t slash = tfc_str_rfind(path, '/');

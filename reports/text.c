@@ -92,7 +92,8 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
   struct tfc_table t = {0};
   struct tfc_query_args args = {0};
   tfc_status s = NULL;
-  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_runs, &args, &t));
+  // All columns: the view of an older database lacks some, and a missing one is empty.
+  TFC_TRY(s, tfc_table_query(store, "SELECT * FROM v_run ORDER BY run_id", &args, &t));
   if (t.row_count == 0) {
     tfc_text_printf(out, "%s holds no runs.\n", tfc_store_path(store));
     goto out;
@@ -118,10 +119,12 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
     static const char *const columns[] = {"step_median_us", "whole_us", "best_single_us", "expert_us"},
                              *const words[] = {"step", "whole", "single", "expert"};
     size_t used = 0;
+    const bool simulated = tfc_report_is_modelled(&t, r);
+    if (tfc_report_is_too_large(&t, r)) add_part(out, &used, "does not fit in memory");
     for (size_t c = 0; c < 4; c++) {
       const double us = tfc_table_number(&t, r, columns[c]);
       if (us != us) continue;
-      snprintf(part, sizeof part, "%s %s", words[c], show(a, us));
+      snprintf(part, sizeof part, "%s %s%s", words[c], show(a, us), simulated ? " (simulated)" : "");
       add_part(out, &used, part);
     }
     if (by.size) {
@@ -263,7 +266,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   tfc_text_printf(out, "  %s%sseed %.0f; %.0f candidates measured\n\n", tfc_report_fit(text, cpu, 36),
                   cpu.size ? "; " : "", tfc_table_number(&run, 0, "seed"), tfc_table_number(&run, 0, "episodes"));
   double answer = tfc_table_number(&run, 0, "step_median_us");
-  const bool modelled = tfc_report_is_modelled(&run);
+  const bool modelled = tfc_report_is_modelled(&run, 0);
   if (results.row_count > 0) {
     tfc_text_printf(out, "  %-20s %9s %20s %5s %8s %9s\n",
                     *tfc_report_simulated(store, &args) ? "simulated placement" : "placement", "step", "quartiles",

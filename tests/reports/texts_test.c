@@ -102,7 +102,7 @@ static void runs(void **state) {
                                  "    1  done        1970-01-01 01:00 tfc-place net.pb\n"
                                  "       step 600.0 us, whole 450.0 us, single 1.200 ms, expert 900.0 us, by lns\n"
                                  "    2  done        1970-01-01 02:00 tfc-place net.pb\n"
-                                 "       step 1.200 ms, by lns\n"
+                                 "       step 1.200 ms (simulated), by lns\n"
                                  "    3  interrupted 1970-01-01 03:00 tfc-place with_a_name_of_more_than_26.pb\n"
                                  "       step 600.0 us, by lns\n");
   for (const char *line = text.data, *end; (end = strchr(line, '\n')); line = end + 1) assert_true(end - line <= 80);
@@ -523,6 +523,34 @@ static void modelled_help(void **state) {
   free(page);
 }
 
+// Of an answer that does not fit in memory, the list of runs and the page say so: 2 kB are too much for 1.5 kB.
+static void too_large(void **state) {
+  (void)state;
+  static const char costs[] =
+      "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\", \"old\"], \"nodes\": ["
+      "{\"name\": \"a\", \"time_us\": {\"acc\": 100, \"old\": 200}, \"memory\": 2000}], \"edges\": []}";
+  static const char machine[] =
+      "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, memory: 1500B}\n"
+      "  - {name: \"old:0\", kind: old, memory: 1MB}\nlinks:\n  - {from: \"*\", to: \"*\", latency: 10us}\n";
+  struct tfc_place_outcome outcome = {0};
+  struct tfc_text text = {0};
+  char *page = page_of(costs, machine, (struct tfc_place_options){.evaluate = "single:acc:0"}, &outcome);
+  assert_int_equal(outcome.exit_code, 5);
+  html_says(page, "<p class=\"verdict\">", "</p>",
+            "The answer does not fit in memory. In the simulation a step of it takes 100.0 us. Nothing was run.");
+  html_says(
+      page, "<div class=\"cards\">", "</div>\n</div>",
+      "100.0 usa step, simulated; the answer does not fit in memory 2.00×against the best single device (200.0 us); "
+      "the answer does not fit in memory 0 %above the lower bound of 100.0 us (critical path)");
+  assert_ok(tfc_report_list(outcome.record, &text));
+  const char *times = "\n       does not fit in memory, step 100.0 us (simulated),\n"
+                      "       single 200.0 us (simulated), by given\n";
+  if (!strstr(text.data, times)) fail_msg("no '%s' in: %s", times, text.data);
+  tfc_text_deinit(&text);
+  tfc_place_outcome_deinit(&outcome);
+  free(page);
+}
+
 // What had no time is not called illegal.
 static void not_tried(void **state) {
   (void)state;
@@ -616,10 +644,10 @@ static void modelled_page(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(runs),          cmocka_unit_test(shown),
-                                     cmocka_unit_test(nodes),         cmocka_unit_test(two_runs),
-                                     cmocka_unit_test(three_runs),    cmocka_unit_test(page),
-                                     cmocka_unit_test(modelled_page), cmocka_unit_test(modelled_help),
-                                     cmocka_unit_test(not_tried),     cmocka_unit_test(many_moves)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(runs),          cmocka_unit_test(shown),      cmocka_unit_test(nodes),
+      cmocka_unit_test(two_runs),      cmocka_unit_test(three_runs), cmocka_unit_test(page),
+      cmocka_unit_test(modelled_page), cmocka_unit_test(too_large),  cmocka_unit_test(modelled_help),
+      cmocka_unit_test(not_tried),     cmocka_unit_test(many_moves)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
