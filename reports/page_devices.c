@@ -183,7 +183,7 @@ tfc_status tfc_page_memory(struct tfc_page *p) {
   }
   tfc_page_add(p, "</table></div></div>\n");
   if (p->kept)
-    tfc_page_add(p, "<p class=\"note\">All of them: tfc-report memory %lld --csv.</p>", (long long)p->args.run);
+    tfc_page_add(p, "<p class=\"note\">All of them: tfc-report memory %lld --json.</p>", (long long)p->args.run);
   tfc_page_add(p, "</section>\n");
 out:
   tfc_report_lists_deinit(&lists);

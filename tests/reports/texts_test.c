@@ -443,6 +443,8 @@ static void page(void **state) {
             "AddV2|50.0 us|8.3 %|\n"
             "transfers|30.0 us|5.0 %|\n"
             "waiting|2.00 us|0.3 %|\n");
+  // --csv prints the devices alone, --json the tensors too.
+  assert_non_null(strstr(html.data, "All of them: tfc-report memory 1 --json."));
   html_says(html.data, "<h2>What was forced</h2>", "</table>",
             "2 operations had no choice, or fell back.\n"
             "Show themoperation|device|reason|\n"
