@@ -9,6 +9,8 @@
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 
+enum { SHOWN_TYPES = 20 }; // types of operations in the text on two runs
+
 struct interval {
   // 95 % confidence interval of the median; NaN for fewer than six values; of a simulated time, which has no noise, the
   // time itself
@@ -350,7 +352,7 @@ static void print_two(const struct side *a, const struct side *b, const struct t
   const struct tfc_table *t = &lists->tables[1];
   if (!t->row_count) return;
   tfc_text_printf(out, "\n%-26s %16s %16s %9s\n", "time in a step by op type", a->name, b->name, "ratio");
-  for (uint32_t r = 0; r + 1 < t->row_count && r < 40; r += 2) {
+  for (uint32_t r = 0; r + 1 < t->row_count && r < 2 * SHOWN_TYPES; r += 2) {
     double na = tfc_table_number(t, r, "time_us"), nb = tfc_table_number(t, r + 1, "time_us");
     tfc_str verdict = tfc_table_text(t, r + 1, "verdict");
     tfc_text_printf(out, "%-26s %16s %16s", tfc_report_fit(name, tfc_table_text(t, r, "op"), 26), show(x, na),
@@ -406,6 +408,21 @@ static void print_many(const struct side *sides, uint32_t count, const struct tf
   }
 }
 
+// Explains the verdicts that the text shows: those on steps and, of two runs, "noise" on types of operations.
+static void print_legend(const struct tfc_report_lists *lists, uint32_t count, struct tfc_text *out) {
+  const struct tfc_table *runs = &lists->tables[0], *ops = &lists->tables[1];
+  bool noise = false, unknown = false;
+  for (uint32_t r = 0; r < runs->row_count; r++) {
+    const tfc_str verdict = tfc_table_text(runs, r, "verdict");
+    noise |= tfc_str_is(verdict, "noise"), unknown |= tfc_str_is(verdict, "unknown");
+  }
+  for (uint32_t r = 1; count == 2 && r < ops->row_count && r < 2 * SHOWN_TYPES; r += 2)
+    noise |= tfc_str_is(tfc_table_text(ops, r, "verdict"), "noise");
+  if (noise || unknown) tfc_text_printf(out, "\nWhat the verdicts mean:\n");
+  if (noise) tfc_text_printf(out, "  noise    the 95 %% intervals of the medians meet\n");
+  if (unknown) tfc_text_printf(out, "  unknown  a run has no interval: too few steps (fewer than six), or no answer\n");
+}
+
 tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint32_t count,
                               struct tfc_report_lists *out) {
   struct tfc_report_lists lists = {.names = {"runs", "operations", "moved", "devices"}};
@@ -423,8 +440,9 @@ tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint
   else
     print_many(sides, count, &lists, &lists.text);
   print_other_graphs(sides, count, &lists.text);
-  tfc_text_printf(&lists.text, "\nNoise: the 95 %% intervals of the medians meet. Runs are not measured in turns;\n"
-                               "what the machine did meanwhile shows in rivals (undivided, single device).\n");
+  print_legend(&lists, count, &lists.text);
+  tfc_text_printf(&lists.text, "\nRuns are not measured in turns; what the machine did meanwhile shows in rivals\n"
+                               "(undivided, single device).\n");
   if (lists.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   *out = lists;
   lists = (struct tfc_report_lists){0};

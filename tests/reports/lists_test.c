@@ -444,6 +444,7 @@ static void test_compare(void **state) {
   assert_ok(tfc_report_compare(db, (const int64_t[]){1, 3}, 2, &lists));
   assert_true(tfc_str_is(tfc_table_text(&lists.tables[0], 1, "verdict"), "noise"));
   assert_int_equal(lists.tables[2].row_count, 0);
+  assert_said(&lists.text, "\n\nWhat the verdicts mean:\n  noise    the 95 % intervals of the medians meet\n\n");
   for (uint32_t r = 1; r < lists.tables[1].row_count; r += 2)
     assert_true(tfc_str_is(tfc_table_text(&lists.tables[1], r, "verdict"), "noise"));
   tfc_report_lists_deinit(&lists);

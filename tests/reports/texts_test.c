@@ -309,8 +309,8 @@ static void two_runs(void **state) {
               "Relu                               100.0 us         100.0 us     1.000\n"
               "AddV2                               50.0 us          50.0 us     1.000\n"
               "\n"
-              "Noise: the 95 % intervals of the medians meet. Runs are not measured in turns;\n"
-              "what the machine did meanwhile shows in rivals (undivided, single device).\n");
+              "Runs are not measured in turns; what the machine did meanwhile shows in rivals\n"
+              "(undivided, single device).\n");
 }
 
 // Of the scopes whose nodes moved, twelve are listed.
@@ -369,8 +369,11 @@ static void three_runs(void **state) {
               "\n"
               "Run 3 is of another graph than run 1: its times do not compare with those.\n"
               "\n"
-              "Noise: the 95 % intervals of the medians meet. Runs are not measured in turns;\n"
-              "what the machine did meanwhile shows in rivals (undivided, single device).\n");
+              "What the verdicts mean:\n"
+              "  unknown  a run has no interval: too few steps (fewer than six), or no answer\n"
+              "\n"
+              "Runs are not measured in turns; what the machine did meanwhile shows in rivals\n"
+              "(undivided, single device).\n");
 }
 
 // --- Pages -----------------------------------------------------------------------------------------------------------
