@@ -259,7 +259,7 @@ static void test_time(void **state) {
 #endif
 static void interrupt(const char *signal, int expected, const char *begun, const char *wait, const char *flags) {
   assert_exit(0, "",
-              "cd %s && { tfc-place --machine s.yaml --graph large.json --report none --evaluations 30000 --out b.json "
+              "cd %s && { tfc-place --machine s.yaml --graph large.json --report none --evaluations 90000 --out b.json "
               "--db %s 2> said & pid=$!; until %s; do sleep 0.02; done; sleep %s; kill -%s $pid; " AGAIN
               "wait $pid; test $? = %d; } > out 2> err",
               folder, flags, begun, wait, signal, signal, expected);
@@ -274,8 +274,8 @@ static void test_resume(void **state) {
               "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, count: 3}\n"
               "links:\n  - {from: \"*\", to: \"*\", latency: 1us, bandwidth: 100MB/s}\n");
 #define LARGE                                                                                                          \
-  "cd %s && tfc-place --machine s.yaml --graph large.json --report none --evaluations 30000 --out b.json --db k.db "
-  json_t *a = document(0, "--machine s.yaml --graph large.json --report none --evaluations 30000"), *b;
+  "cd %s && tfc-place --machine s.yaml --graph large.json --report none --evaluations 90000 --out b.json --db k.db "
+  json_t *a = document(0, "--machine s.yaml --graph large.json --report none --evaluations 90000"), *b;
   interrupt("INT", 130, "test \"$(sqlite3 k.db \"SELECT COUNT(*) FROM state WHERE name = 'search'\")\" = 1", "0",
             "k.db");
   interrupt("INT", 130, "grep -q 'going on' said", "0.1", "k.db --resume");
@@ -284,15 +284,15 @@ static void test_resume(void **state) {
   assert_exit(3, "began with --seed 1, not 2: give it the same flags", LARGE "--resume --seed 2", folder);
   assert_exit(3, "began with --pin (not given), not n3=acc:0", LARGE "--resume --pin n3=acc:0", folder);
   assert_exit(3, "began with --algorithm auto, not heft", LARGE "--resume --algorithm heft", folder);
-  assert_exit(3, "began with --evaluations 30000, not 400", LARGE "--resume --evaluations 400", folder);
+  assert_exit(3, "began with --evaluations 90000, not 400", LARGE "--resume --evaluations 400", folder);
   assert_exit(3, "began with another policy", LARGE "--resume --policy none", folder);
   assert_exit(3, "another graph: g.json", LARGE "--resume --graph g.json", folder);
   assert_exit(3, "another machine: n.yaml",
               "cd %s && sed s/1us/2us/ s.yaml > n.yaml && tfc-place --graph large.json "
-              "--machine n.yaml --evaluations 30000 --report none --db k.db --resume",
+              "--machine n.yaml --evaluations 90000 --report none --db k.db --resume",
               folder);
   assert_exit(3, "no run 7", LARGE "--resume 7", folder);
-  b = document(0, "--machine s.yaml --graph large.json --report none --evaluations 30000 --out b.json --db k.db "
+  b = document(0, "--machine s.yaml --graph large.json --report none --evaluations 90000 --out b.json --db k.db "
                   "--resume --threads 1");
   assert_true(json_equal(a, b));
   assert_exit(0, "", "cmp %s/large.placement.json %s/b.json", folder, folder);
