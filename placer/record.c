@@ -353,8 +353,7 @@ tfc_status tfc_record_write(const struct tfc_record *r, struct tfc_store *store,
   TFC_TRY(s, tfc_simulator_create(p, &simulator));
   tfc_simulate(simulator, r->answer->device, r->answer->rank, TFC_TIME_MAX, &w.verdict);
   TFC_TRY(s, tfc_simulate_timeline(simulator, r->answer->device, r->answer->rank, &w.timeline));
-  if (w.run) TFC_TRY(s, tfc_store_clear_run(store, w.run));
-  TFC_TRY(s, tfc_store_begin(store));
+  TFC_TRY(s, w.run ? tfc_store_begin_again(store, w.run) : tfc_store_begin(store));
   TFC_TRY(s, add_run(&w));
   TFC_TRY(s, add_problem(&w));
   TFC_TRY(s, add_answer(&w));

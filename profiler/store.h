@@ -82,9 +82,11 @@ TFC_MUST_USE tfc_status tfc_store_finish_measured(struct tfc_store *store, int64
 TFC_MUST_USE tfc_status tfc_store_set_label(struct tfc_store *store, int64_t run_id, const char *label);
 // For a run that began before its graph was read.
 TFC_MUST_USE tfc_status tfc_store_set_graph_nodes(struct tfc_store *store, int64_t run_id, int64_t count);
-// Deletes what a run stored about its graph, its devices and its placements, so that it can be stored again. The run
-// itself, its states and its warnings stay.
-TFC_MUST_USE tfc_status tfc_store_clear_run(struct tfc_store *store, int64_t run_id);
+// Begins a transaction that deletes what a run stored about its graph, its devices and its placements, so that it can
+// be stored again: until the transaction is committed, the database keeps what it has. The run itself, its states and
+// its warnings stay. SQLite checks foreign keys on this connection from then on. After an error there is no
+// transaction.
+TFC_MUST_USE tfc_status tfc_store_begin_again(struct tfc_store *store, int64_t run_id);
 // Stores a value that --resume needs, under a name; a second value replaces the first.
 TFC_MUST_USE tfc_status tfc_store_set_state(struct tfc_store *store, int64_t run_id, const char *name, tfc_str value);
 // Stores what the program warned of (see profiler/warnings.h); a warning that the run has already is not added again.

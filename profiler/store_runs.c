@@ -97,15 +97,19 @@ static tfc_status delete_rows(struct tfc_store *store, const char *sql, int64_t 
   return tfc_store_exec(store, "PRAGMA foreign_keys = OFF", "cannot be written");
 }
 
-tfc_status tfc_store_clear_run(struct tfc_store *store, int64_t run_id) {
+tfc_status tfc_store_begin_again(struct tfc_store *store, int64_t run_id) {
   static const char *const tables[] = {"placement", "proposer", "edge", "cost", "link", "node", "device"};
+  tfc_status s = NULL;
   char sql[96];
-  int64_t deleted;
-  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+  // SQLite ignores this within a transaction.
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, "PRAGMA foreign_keys = ON", "cannot be written"));
+  TFC_RETURN_IF_ERROR(tfc_store_begin(store));
+  for (size_t i = 0; i < sizeof tables / sizeof *tables && !s; i++) {
     sqlite3_snprintf(sizeof sql, sql, "DELETE FROM %s WHERE run_id = %lld", tables[i], (long long)run_id);
-    TFC_RETURN_IF_ERROR(delete_rows(store, sql, &deleted));
+    s = tfc_store_exec(store, sql, "cannot be written");
   }
-  return NULL;
+  if (s) tfc_store_rollback(store);
+  return s;
 }
 
 tfc_status tfc_store_gc(struct tfc_store *store, int64_t keep, int64_t *out_deleted) {

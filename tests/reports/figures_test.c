@@ -299,8 +299,15 @@ static void test_compare(void **state) {
   tfc_report_lists_deinit(&lists);
 }
 
-// Writes the record of a chain whose operations alternate between two devices to a new database in memory.
-static struct tfc_store *record_of_chain(uint32_t count) {
+// Executes SQL in an open database.
+static void execute(struct tfc_store *store, const char *sql) {
+  char *message = NULL;
+  if (sqlite3_exec(tfc_store_handle(store), sql, NULL, NULL, &message)) fail_msg("%s: %s", sql, message);
+}
+
+// Writes the record of a chain whose operations alternate between two devices to a new database in memory. `again`:
+// then writes it once more, into the same run; the first time a trigger stops this in the middle.
+static struct tfc_store *record_of_chain(uint32_t count, bool again) {
   struct tfc_store *store = NULL;
   struct tfc_solution solution = {0};
   struct tfc_bound bound;
@@ -325,11 +332,43 @@ static struct tfc_store *record_of_chain(uint32_t count) {
   const struct tfc_record record = {
       .problem = in.problem, .answer = &solution, .document = document, .graph = "chain.json"};
   assert_ok(tfc_record_write(&record, store, &run));
+  if (again) {
+    execute(store, "CREATE TABLE before AS SELECT * FROM v_op; CREATE TEMP TRIGGER stop BEFORE INSERT ON op WHEN"
+                   " NEW.node_id = 3 BEGIN SELECT RAISE(ABORT, 'stopped'); END");
+    tfc_status stopped = tfc_record_write(&record, store, &run);
+    assert_non_null(stopped);
+    assert_in(tfc_status_message(stopped), "stopped");
+    tfc_status_free(stopped);
+    execute(store, "CREATE TABLE stopped AS SELECT * FROM v_op; DROP TRIGGER stop");
+    assert_ok(tfc_record_write(&record, store, &run));
+  }
   tfc_placement_free(document);
   tfc_solution_deinit(&solution);
   tfc_text_deinit(&text);
   instance_free(&in);
   return store;
+}
+
+static int64_t number(struct tfc_store *store, const char *sql) {
+  sqlite3_stmt *q = NULL;
+  assert_int_equal(sqlite3_prepare_v2(tfc_store_handle(store), sql, -1, &q, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+  const int64_t value = sqlite3_column_int64(q, 0);
+  sqlite3_finalize(q);
+  return value;
+}
+
+// A run whose record is written again (it was resumed) has its earlier record until the new one is complete.
+static void test_written_again(void **state) {
+  (void)state;
+  struct tfc_store *store = record_of_chain(5, true);
+  assert_int_equal(number(store, "SELECT COUNT(*) FROM before"), 5);
+  static const char *const same[] = {"SELECT COUNT(*) FROM (SELECT * FROM before EXCEPT SELECT * FROM stopped)",
+                                     "SELECT COUNT(*) FROM (SELECT * FROM before EXCEPT SELECT * FROM v_op)"};
+  for (int i = 0; i < 2; i++) assert_int_equal(number(store, same[i]), 0);
+  assert_int_equal(number(store, "SELECT COUNT(*) FROM v_op"), 5);
+  assert_int_equal(number(store, "SELECT COUNT(*) FROM run"), 1);
+  tfc_store_close(store);
 }
 
 static int count_steps(void *steps) {
@@ -357,7 +396,7 @@ static uint64_t work_of(struct tfc_store *store, uint32_t list) {
 // database has no statistics from which SQLite could plan.
 static void test_work(void **state) {
   (void)state;
-  struct tfc_store *small = record_of_chain(1000), *large = record_of_chain(3000);
+  struct tfc_store *small = record_of_chain(1000, false), *large = record_of_chain(3000, false);
   for (uint32_t list = 0; list < 6; list++) {
     const uint64_t few = work_of(small, list), many = work_of(large, list);
     if (many > 4 * few) fail_msg("list %u: %llu and %llu", list, (unsigned long long)few, (unsigned long long)many);
@@ -374,6 +413,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_medians, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_idle, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_compare, set_up, tear_down),
+      cmocka_unit_test(test_written_again),
       cmocka_unit_test(test_work),
   };
   return cmocka_run_group_tests_name("figures", tests, NULL, NULL);
