@@ -10,7 +10,8 @@
 #include "runtime/base/file.h"
 #include "runtime/base/str.h"
 
-// What SQLite, and the lock of a writer, add to the name of a database.
+// A database has these files: its own name, with the endings of SQLite's journal, write-ahead log and shared memory,
+// and of the lock file of the program that writes.
 static const char *const endings[] = {"", "-journal", "-wal", "-shm", ".lock"};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 

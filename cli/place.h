@@ -81,11 +81,13 @@ TFC_MUST_USE tfc_status place_tasks_steps(struct place_tasks *tasks, struct tfc_
                                           struct tfc_task_steps **out);
 const char *place_tasks_text(const struct place_tasks *tasks); // "2 tasks"
 
-// For runs that measure nothing (place_kept.c): save the state of a search in the database, so that an interrupted one
-// can be resumed. If --db or --resume is given, it is a run in the database from its beginning, and its answer is
-// recorded there; otherwise only an interrupted search gets into the database, without a record. place_kept_begin sets
-// `kept` and `state` in the options of the search. `policy`: the learned policy of the run; NULL: there is none.
-// INVALID_ARGUMENT: the run that --resume names cannot go on with these flags.
+// Runs that measure nothing (place_kept.c). With --db or --resume, such a run is in the database from its beginning,
+// and its answer is recorded there. Without these flags the database gets a run only if the search is interrupted: the
+// state from which --resume continues, and no record.
+//
+// Begins such a run, and sets two fields in `search`: `kept`, the function that saves the state of the search, and
+// `state`, the state from which the search continues. `policy`: the learned policy of the run; NULL: there is none.
+// INVALID_ARGUMENT: the run that --resume names began with other flags.
 struct place_kept;
 struct tfc_policy;
 struct tfc_search_options;

@@ -82,9 +82,9 @@ out:
   return s;
 }
 
-// Drivers measure which algorithms are fastest; the database stores the results, so that each shape is measured only
-// once.
-static const struct tfc_device_driver *tuned_driver(const struct run_setup *setup) { // NULL: none measures anything
+// Returns the driver that measures which algorithm of a library is the fastest for a shape; NULL: no device has such a
+// driver. The database keeps what it measured, so that later runs do not measure the same shape again.
+static const struct tfc_device_driver *tuned_driver(const struct run_setup *setup) {
   for (uint32_t d = 0; d < setup->devices.count; d++)
     if (setup->devices.devices[d]->driver->set_tuning) return setup->devices.devices[d]->driver;
   return NULL;

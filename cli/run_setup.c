@@ -54,7 +54,8 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   TFC_TRY(s, limit_threads(o->execution.threads));
   tfc_gpu_profiler_prepare(devices);
   TFC_TRY(s, tfc_devices_open(devices, NULL, 0, &setup.devices));
-  // What was measured on devices that share cores says little about devices with cores of their own.
+  // Devices that share cores slow each other down. Times measured on them do not show how long the same step takes on
+  // devices that do not share cores, so this is a warning.
   const bool shared = strcmp(setup.devices.devices[0]->info.label, "oversubscribed") == 0;
   if (setup.devices.note && shared)
     tfc_warn("%s", setup.devices.note);

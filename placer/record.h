@@ -28,7 +28,7 @@ struct tfc_record {
   const char *graph, *command, *message;    // command and message NULL: none
   int exit_code;
 };
-// Where a record goes. store NULL: into a database in memory.
+// Where a record is written. If `store` is NULL, this is a new database in memory, from which the report is made.
 struct tfc_record_target {
   bool wanted;
   struct tfc_store *store; // open for writing, without a transaction

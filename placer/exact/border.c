@@ -111,7 +111,8 @@ static bool holds(struct border *b, double rate, const uint8_t *fixed, double *o
   return false;
 }
 
-// Chooses a unit that is in `large` and not in `small`, in the middle of their work; TFC_NONE: there is none.
+// Chooses the unit to branch on, among those that `large` contains and `small` does not. In topological order, it is
+// the one at which half of the work of all of them is reached. TFC_NONE: there is no such unit.
 static uint32_t choose_branch(const struct border *b, const uint8_t *fixed) {
   double all = 0, sum = 0;
   uint32_t chosen = TFC_NONE;

@@ -1,5 +1,5 @@
 // Rows: writes a problem into the database: the devices and links of its machine, and the nodes, costs and edges of its
-// cost graph. Costs and links of a description are no measurements, so they have 0 samples.
+// cost graph. Its times and links come from files, nobody measured them: so their number of samples is 0.
 //
 // The store needs an open transaction; its errors are those of profiler/store.h.
 #ifndef TFC_PLACER_MODEL_ROWS_H

@@ -138,7 +138,11 @@ static void filters_are_turned_once(void **state) {
         for (size_t i = 0; i < host.count; i++)
           assert_true(fabsf(host.values[s][i] - turned.values[s][i]) <= 1e-5f * (1 + fabsf(host.values[s][i])));
       assert_true(memcmp(turned.values[0], turned.values[STEPS - 1], sizeof turned.values[0]) != 0);
-      // W is turned once for two convolutions and V for one; in `separate` with a constant nobody shares a filter.
+      // Turning a filter is one launch. Without the rewrite each of three operations turns its filter: three launches.
+      // With it, W is turned once for the two operations that read it, which saves one; a constant filter is turned
+      // when the plan is made, which saves another. In `separate` without a constant, V is turned once for two
+      // operations: as many launches as in `shared`. With a constant, V and W have one reader each: one launch more
+      // than in `shared`.
       assert_int_equal(plain.works, turned.works + 1 + (uint64_t)constant);
       assert_int_equal(apart.works, constant ? turned.works + 1 : turned.works);
       assert_int_equal(tfc_cuda_fake_bytes(), 0);
