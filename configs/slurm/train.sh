@@ -20,9 +20,9 @@
 restarted=${SLURM_RESTART_COUNT:-0} # 0: this is the first start
 folder=${SUPERVISE:-run.$SLURM_JOB_ID}
 failed=$folder/failed.$SLURM_JOB_ID.$restarted # the exit code of the task that failed first
-again=$folder/failure                          # "3 /job:ps/task:0: ...": it would only fail again
+failure=$folder/failure                        # what tfc-run leaves if it would only fail again: "3 /job:ps/task:0: ..."
 mkdir -p "$folder" || exit 1
-rm -f "$again" # of an earlier start
+rm -f "$failure" # of an earlier start
 echo "start $((restarted + 1)) of job $SLURM_JOB_ID on $SLURM_JOB_NODELIST"
 # When a task ends because its graph or a flag is wrong, the others lose their connection to it and end with 4, and MPI may
 # kill all of them before any has ended. So tfc-run leaves its exit code, name and message in FOLDER/failure before it ends
@@ -38,14 +38,14 @@ srun --mpi=pmix --kill-on-bad-exit=1 bash -c '
   2 | 3 | 5) [ -s "$2" ] || echo $code >"$2" ;;
   *) (set -o noclobber; echo $code >"$1") 2>/dev/null ;;
   esac
-  exit $code' task "$failed" "$again" "${TFC_RUN:-tfc-run}" --graph "${GRAPH:?the graph}" --cluster "${CLUSTER:?the tasks, as ps=1,worker=2}" \
+  exit $code' task "$failed" "$failure" "${TFC_RUN:-tfc-run}" --graph "${GRAPH:?the graph}" --cluster "${CLUSTER:?the tasks, as ps=1,worker=2}" \
   --supervise "$folder" --save-every "${SAVE_EVERY:-10m}" --steps "${STEPS:-1000}" "$@"
 code=$?
 [ "$code" -ne 0 ] || exit 0
 # srun gives the highest exit code, which may be that of a task that srun itself ended
 [ ! -s "$failed" ] || code=$(cat "$failed")
 rm -f "$failed"
-[ ! -s "$again" ] || read -r code _ <"$again"
+[ ! -s "$failure" ] || read -r code _ <"$failure"
 # 4: a task or a device stopped working. Above 128: a signal ended a process. Any other error, in the graph or in a
 # flag, would happen again.
 if { [ "$code" -eq 4 ] || [ "$code" -gt 128 ]; } && [ "$restarted" -lt "${RESTARTS:-100}" ]; then

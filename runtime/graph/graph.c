@@ -109,9 +109,9 @@ tfc_status tfc_graph_parse_node(const struct tfc_graph *g, tfc_str text, uint32_
 
 tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struct tfc_output *out) {
   struct tfc_output o = {TFC_NONE, 0};
-  const bool operation = tfc_str_starts(text, "^");
-  tfc_str name = operation ? tfc_str_sub(text, 1, text.size) : text;
-  size_t colon = operation ? SIZE_MAX : tfc_str_rfind(text, ':');
+  const bool names_operation = tfc_str_starts(text, "^");
+  tfc_str name = names_operation ? tfc_str_sub(text, 1, text.size) : text;
+  size_t colon = names_operation ? SIZE_MAX : tfc_str_rfind(text, ':');
   if (colon != SIZE_MAX) {
     int64_t index;
     tfc_status s = tfc_parse_i64(tfc_str_sub(text, colon + 1, text.size), &index);
@@ -125,7 +125,7 @@ tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_str text, struc
   o.node = tfc_graph_find(g, name);
   if (o.node == TFC_NONE) return no_node(g, name);
   const struct tfc_node *n = &g->nodes[o.node];
-  if (operation && n->output_count)
+  if (names_operation && n->output_count)
     return tfc_status_make(TFC_INVALID_ARGUMENT,
                            "'%.*s' is the operation and none of its outputs: name one, as '%.*s:0', or run the "
                            "operation as a target (--target %.*s)",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/base/memory_account.h"
+#include "runtime/base/no_memory.h"
 
 enum { header = 64 };
 _Static_assert(sizeof(struct tfc_buffer) <= header, "the elements start behind the record");
@@ -197,7 +198,7 @@ tfc_status tfc_tensor_set_string(struct tfc_tensor *t, int64_t index, tfc_str va
 }
 
 tfc_status tfc_tensor_set_text(struct tfc_tensor *t, int64_t index, const struct tfc_text *text) {
-  if (text->failed) return tfc_account_exhausted(tfc_account_current(), text->size);
+  if (text->failed) return tfc_status_no_memory("putting a text together");
   return tfc_tensor_set_string(t, index, (tfc_str){text->data, text->size});
 }
 

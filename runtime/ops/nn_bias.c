@@ -116,7 +116,8 @@ static tfc_status bias_add_grad(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(split_shape(&g->shape, ctx->state, &sp));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, g->dtype, &TFC_SHAPE(sp.channels), &y));
   struct add a = {sp, g->data, NULL, y->data, wrapping(g->dtype)};
-  const int64_t each = sp.outer * sp.inner, least = 16384 / (each + 1) + 1; // elements and channels of a piece
+  const int64_t each = sp.outer * sp.inner;     // elements of a channel
+  const int64_t least = 16384 / (each + 1) + 1; // channels that are worth a piece of their own
   tfc_kernel_parallel_for(ctx, sp.channels, (least + 63) / 64 * 64, sum_channels, &a);
   return NULL;
 }

@@ -31,7 +31,7 @@ static tfc_status combine(tfc_dtype dtype, enum operation op, void *to, const vo
     memcpy(to, from, (size_t)n * tfc_dtype_size(dtype));
     return NULL;
   }
-  if (op == ADD && step && dtype == TFC_FLOAT) { // what sums of gradients are made by
+  if (op == ADD && step && dtype == TFC_FLOAT) { // gradients of rows are added this way: a loop of its own is worth it
     add_floats(to, from, n);
     return NULL;
   }
@@ -134,7 +134,7 @@ static void scatter_rows(void *arg, int64_t begin, int64_t end) {
     if (next >= first && next < last) ops_bring_row(to + (size_t)next * bytes, bytes);
     if (at >= first && at < last)
       tfc_status_free(combine(j->var->dtype, j->op, to + (size_t)at * bytes, scalar ? from : from + (size_t)i * bytes,
-                              j->row, !scalar)); // only a division fails
+                              j->row, !scalar)); // combine fails only for DIV, which is not divided among cores
   }
 }
 

@@ -34,6 +34,7 @@ busy() {
     WHERE run_id = $1 GROUP BY step, device_id) o ON o.step = b.step AND o.device_id = b.device_id
     WHERE b.run_id = $1 AND b.operations = o.n AND b.busy_us >= o.longest AND b.busy_us <= b.step_us"
 }
+# 4 steps on three devices; 3 steps of each client on two, its worker's and the ps's
 [ "$(busy 1) $(busy 2) $(busy 3)" = '12 6 6' ] || fail "rows of busy devices: $(rows 'SELECT * FROM v_busy')"
 lscpu_model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 [ "$(rows 'SELECT DISTINCT model, label, kind FROM device')" = "$lscpu_model measured cpu" ] || fail "devices: $(rows 'SELECT * FROM device')"

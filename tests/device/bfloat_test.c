@@ -16,6 +16,8 @@ enum { ROUNDS = 20 };
 enum { ROUNDS = 120 };
 #endif
 
+static int calls; // of the loop that divides work
+
 static int64_t below(struct tfc_random *r, int64_t limit) {
   return (int64_t)tfc_random_below(r, (uint64_t)limit);
 }
@@ -81,6 +83,49 @@ static void products(void **state) {
   }
 }
 
+static void in_turns(struct tfc_kernel_env *env, int64_t total, int64_t grain,
+                     void (*fn)(void *arg, int64_t begin, int64_t end), void *arg) {
+  (void)env;
+  calls++;
+  for (int64_t begin = 0; begin < total; begin += grain) fn(arg, begin, begin + grain < total ? begin + grain : total);
+}
+static struct tfc_bfloat_product product_of(const void *batch, int64_t i) {
+  return ((const struct tfc_bfloat_product *)batch)[i];
+}
+
+// However products are divided among cores, their bits are those of one core.
+static void division_does_not_change_bits(void **state) {
+  (void)state;
+  enum { COUNT = 6 };
+  struct tfc_random r;
+  tfc_random_init(&r, 43);
+  if (!tfc_bfloat_available()) skip();
+  for (int round = 0; round < 12; round++) {
+    struct tfc_kernel_env env = {.parallel_for = in_turns,
+                                 .threads = round % 2 ? COUNT : 3}; // as many products as cores, or more
+    struct tfc_kernel_ctx ctx = {.env = &env};
+    struct tfc_bfloat_product one[COUNT], divided[COUNT];
+    uint16_t *memory[COUNT][2];
+    const int64_t m = 80 + below(&r, 200), k = 60 + below(&r, 400), n = 80 + below(&r, 200),
+                  count = round % 3 ? COUNT : 1;
+    const size_t bytes = (size_t)(m * n) * sizeof(uint16_t);
+    for (int i = 0; i < count; i++) {
+      one[i] = (struct tfc_bfloat_product){.m = m, .k = k, .n = n, .c = malloc(bytes), .c_row = n};
+      one[i].a = draw(&r, m, k, &memory[i][0]), one[i].b = draw(&r, k, n, &memory[i][1]);
+      assert_ok(tfc_bfloat_run(NULL, &one[i]));
+      divided[i] = one[i];
+      divided[i].c = calloc(1, bytes);
+    }
+    calls = 0;
+    assert_ok(tfc_bfloat_run_all(&ctx, count, product_of, divided));
+    assert_true(calls > 0);
+    for (int i = 0; i < count; i++) {
+      assert_memory_equal(one[i].c, divided[i].c, bytes);
+      free(memory[i][0]), free(memory[i][1]), free(one[i].c), free(divided[i].c);
+    }
+  }
+}
+
 static void special_numbers(void **state) {
   (void)state;
   if (!tfc_bfloat_available()) skip();
@@ -97,6 +142,7 @@ static void special_numbers(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(special_numbers)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(division_does_not_change_bits),
+                                     cmocka_unit_test(special_numbers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

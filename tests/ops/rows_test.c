@@ -1,5 +1,6 @@
 // Operations on many rows of a table: distinct indices, rows picked by index, and rows updated by an optimizer, of
-// which some occur often. Beside plain loops, on one core and on three, to the bit.
+// which some occur often. Each on one core and on three, with the same bits. Compared with plain loops, gathers, distinct
+// values and sums have the same bits; Adagrad's updates are within 1e-5.
 #include "tests/common/test.h"
 
 #include <math.h>

@@ -125,10 +125,10 @@ struct bfloat_job {
   const struct ops_einsum_products *p;
   const uint16_t *a, *b;
   uint16_t *c;
-  _Atomic bool failed;
 };
 
-static struct tfc_bfloat_product bfloat_at(const struct bfloat_job *j, int64_t index) {
+static struct tfc_bfloat_product bfloat_at(const void *arg, int64_t index) {
+  const struct bfloat_job *j = arg;
   const struct ops_einsum_products *p = j->p;
   int64_t a, b, c;
   offsets(p, index, &a, &b, &c);
@@ -139,30 +139,6 @@ static struct tfc_bfloat_product bfloat_at(const struct bfloat_job *j, int64_t i
                                      .n = p->n,
                                      .c = j->c + c,
                                      .c_row = p->c_row};
-}
-
-static void run_bfloat_batch(void *arg, int64_t begin, int64_t end) {
-  struct bfloat_job *j = arg;
-  for (int64_t i = begin; i < end; i++) {
-    const struct tfc_bfloat_product p = bfloat_at(j, i);
-    tfc_status s = tfc_bfloat_run(NULL, &p);
-    if (s) j->failed = true;
-    tfc_status_free(s);
-  }
-}
-
-static tfc_status run_bfloat(struct tfc_kernel_ctx *ctx, struct bfloat_job *j, int64_t count) {
-  const struct ops_einsum_products *p = j->p;
-  if (count < ctx->env->threads) {
-    for (int64_t i = 0; i < count; i++) {
-      const struct tfc_bfloat_product product = bfloat_at(j, i);
-      TFC_RETURN_IF_ERROR(tfc_bfloat_run(ctx, &product));
-    }
-    return NULL;
-  }
-  const double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k;
-  tfc_kernel_parallel_for(ctx, count, flop < 1e6 ? (int64_t)(1e6 / (flop + 1)) + 1 : 1, run_bfloat_batch, j);
-  return j->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
 }
 
 static tfc_status einsum(struct tfc_kernel_ctx *ctx) {
@@ -180,8 +156,8 @@ static tfc_status einsum(struct tfc_kernel_ctx *ctx) {
   job.c = y->data;
   if (!count || !p->m || !p->n) goto out;
   if (a->dtype == TFC_BFLOAT16 && tfc_bfloat_available()) {
-    struct bfloat_job bfloat = {p, a->data, b->data, y->data, false};
-    return run_bfloat(ctx, &bfloat, count);
+    const struct bfloat_job bfloat = {p, a->data, b->data, y->data};
+    return tfc_bfloat_run_all(ctx, count, bfloat_at, &bfloat);
   }
   TFC_TRY(s, tfc_cpu_widen(ctx, a, &held[0], &job.a));
   TFC_TRY(s, tfc_cpu_widen(ctx, b, &held[1], &job.b));

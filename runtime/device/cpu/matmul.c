@@ -287,12 +287,13 @@ static tfc_status run_all(struct tfc_kernel_ctx *ctx, struct batch *batch, int64
 
 // --- bfloat16 with the processor's dot products ------------------------------------------------------------------
 struct bfloat_batch {
-  struct batch *batch;
+  const struct batch *batch;
   const uint16_t *a, *b;
   uint16_t *c;
 };
 
-static struct tfc_bfloat_product bfloat_at(const struct bfloat_batch *j, int64_t index) {
+static struct tfc_bfloat_product bfloat_at(const void *arg, int64_t index) {
+  const struct bfloat_batch *j = arg;
   const struct batch *b = j->batch;
   const struct tfc_product *p = &b->first;
   int64_t in_a, in_b;
@@ -306,28 +307,10 @@ static struct tfc_bfloat_product bfloat_at(const struct bfloat_batch *j, int64_t
                                      .c_row = b->n};
 }
 
-static void run_bfloat_batch(void *arg, int64_t begin, int64_t end) {
-  const struct bfloat_batch *j = arg;
-  for (int64_t i = begin; i < end; i++) {
-    const struct tfc_bfloat_product p = bfloat_at(j, i);
-    tfc_status s = tfc_bfloat_run(NULL, &p);
-    if (s) j->batch->failed = true;
-    tfc_status_free(s);
-  }
-}
-
-static tfc_status run_bfloat(struct tfc_kernel_ctx *ctx, struct batch *batch, int64_t count, struct tfc_tensor *out) {
-  struct bfloat_batch j = {batch, ctx->inputs[0]->data, ctx->inputs[1]->data, out->data};
-  if (count < ctx->env->threads) {
-    for (int64_t i = 0; i < count; i++) {
-      const struct tfc_bfloat_product p = bfloat_at(&j, i);
-      TFC_RETURN_IF_ERROR(tfc_bfloat_run(ctx, &p));
-    }
-    return NULL;
-  }
-  const double flop = 2.0 * (double)batch->m * (double)batch->n * (double)batch->first.k;
-  tfc_kernel_parallel_for(ctx, count, flop < 1e6 ? (int64_t)(1e6 / (flop + 1)) + 1 : 1, run_bfloat_batch, &j);
-  return batch->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+static tfc_status run_bfloat(struct tfc_kernel_ctx *ctx, const struct batch *batch, int64_t count,
+                             struct tfc_tensor *out) {
+  const struct bfloat_batch j = {batch, ctx->inputs[0]->data, ctx->inputs[1]->data, out->data};
+  return tfc_bfloat_run_all(ctx, count, bfloat_at, &j);
 }
 
 static tfc_status batch_matmul(struct tfc_kernel_ctx *ctx) {

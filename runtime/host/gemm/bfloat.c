@@ -219,3 +219,33 @@ tfc_status tfc_bfloat_run(struct tfc_kernel_ctx *ctx, const struct tfc_bfloat_pr
   return tfc_status_make(TFC_UNIMPLEMENTED, "this processor has no dot products of bfloat16");
 }
 #endif
+
+struct batch {
+  struct tfc_bfloat_product (*at)(const void *batch, int64_t i);
+  const void *batch;
+  _Atomic bool failed;
+};
+static void run_batch(void *arg, int64_t begin, int64_t end) {
+  struct batch *b = arg;
+  for (int64_t i = begin; i < end; i++) {
+    const struct tfc_bfloat_product p = b->at(b->batch, i);
+    tfc_status s = tfc_bfloat_run(NULL, &p);
+    if (s) b->failed = true;
+    tfc_status_free(s);
+  }
+}
+
+tfc_status tfc_bfloat_run_all(struct tfc_kernel_ctx *ctx, int64_t count,
+                              struct tfc_bfloat_product (*at)(const void *batch, int64_t i), const void *batch) {
+  static const double worth = 1e6; // FLOP for which another core is woken
+  struct batch b = {at, batch, false};
+  for (int64_t i = 0; i < count && count < ctx->env->threads; i++) {
+    const struct tfc_bfloat_product p = at(batch, i);
+    TFC_RETURN_IF_ERROR(tfc_bfloat_run(ctx, &p));
+  }
+  if (count < ctx->env->threads) return NULL;
+  const struct tfc_bfloat_product p = at(batch, 0);
+  const double flop = 2.0 * (double)p.m * (double)p.n * (double)p.k;
+  tfc_kernel_parallel_for(ctx, count, flop < worth ? (int64_t)(worth / (flop + 1)) + 1 : 1, run_batch, &b);
+  return b.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+}

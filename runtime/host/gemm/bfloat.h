@@ -23,5 +23,10 @@ struct tfc_bfloat_product { // C [m, n], `c_row` elements from row to row, = A [
 // Computes the product on all cores of the device; ctx NULL: on the calling thread. RESOURCE_EXHAUSTED: no memory to
 // pack an operand. Only where tfc_bfloat_available.
 TFC_MUST_USE tfc_status tfc_bfloat_run(struct tfc_kernel_ctx *ctx, const struct tfc_bfloat_product *product);
+// Computes `count` products of the same size: at least as many as the device has cores, each on one core; fewer, one
+// after the other on all cores. `at` gives product i. Errors as tfc_bfloat_run.
+TFC_MUST_USE tfc_status tfc_bfloat_run_all(struct tfc_kernel_ctx *ctx, int64_t count,
+                                           struct tfc_bfloat_product (*at)(const void *batch, int64_t i),
+                                           const void *batch);
 
 #endif
