@@ -96,11 +96,10 @@ TFC_MUST_USE tfc_status place_kept_begin(const struct place_options *options, co
 // Where the answer of the run is recorded; without a run in the database: nowhere yet.
 struct tfc_record_target place_kept_target(const struct place_kept *kept);
 // Call it after the search: marks the run as ended, or as interrupted, and stores the warnings. `document`: the answer;
-// NULL: there is none, and `why` says why not. `recorded`: the answer is in the run already. *out_run: the run, 0:
-// there is none in the database.
+// NULL: there is none, and `why` says why not. `recorded`: the answer is in the run already.
 struct tfc_placement;
 TFC_MUST_USE tfc_status place_kept_end(struct place_kept *kept, const struct tfc_placement *document, const char *why,
-                                       bool recorded, int exit_code, int64_t *out_run);
+                                       bool recorded, int exit_code);
 void place_kept_free(struct place_kept *kept); // NULL is fine
 
 // For --replicas: simulates replicas of the step, prints everything, and returns the exit code.

@@ -238,7 +238,7 @@ out:
 }
 
 tfc_status place_kept_end(struct place_kept *k, const struct tfc_placement *document, const char *why, bool recorded,
-                          int exit_code, int64_t *out_run) {
+                          int exit_code) {
   tfc_status s = NULL;
   const bool interrupted = exit_code == 130;
   if (k->failed) {
@@ -261,7 +261,6 @@ tfc_status place_kept_end(struct place_kept *k, const struct tfc_placement *docu
   if (interrupted)
     tfc_say("Run %lld is kept in %s; go on with: tfc-place ... --resume %lld", (long long)k->run, k->o->db,
             (long long)k->run);
-  *out_run = k->run;
 out:
   if (s && k->store) tfc_store_rollback(k->store);
   return s;

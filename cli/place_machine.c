@@ -491,7 +491,7 @@ static tfc_status search(const struct described *d, const struct tfc_search_opti
   if (!rivals) return tfc_status_no_memory("a machine");
   TFC_TRY(s, read_rivals(d, rivals, &rival_count));
   struct tfc_search_options searched = *options;
-  if (d->record->wanted) searched.seconds = tfc_record_leaves(searched.seconds, d->problem->node_count);
+  if (d->record->page) searched.seconds = tfc_record_leaves(searched.seconds, d->problem->node_count);
   TFC_TRY(s, tfc_search_beside(d->problem, &searched, rivals, rival_count, &out->search));
   const struct tfc_search_outcome *r = &out->search;
   if (!r->best.device) {

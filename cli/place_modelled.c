@@ -180,6 +180,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
                  .seed = (uint64_t)o->execution.seed,
                  .threads = (uint32_t)o->execution.threads,
                  .cancel = tfc_program_cancel(),
+                 .prove = true,
                  .progress = on_progress},
   };
   struct tfc_place_outcome outcome = {0};
@@ -197,7 +198,8 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     return place_fail(o, wrong);
   }
   if (kept) options.record = place_kept_target(kept);
-  options.record.wanted |= reports && !measures;
+  options.record.page = reports && !measures;
+  options.record.wanted |= options.record.page;
   options.search.guide = policy ? &policy->guide : NULL;
   if (!o->evaluate && !measures) tfc_progress_begin("search");
   tfc_program_close_stdout();
@@ -216,7 +218,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     s = NULL;
   }
   if (outcome.over_limits) tfc_warn("does not fit in memory: %s", outcome.over_limits);
-  if (kept && (s = place_kept_end(kept, outcome.placement, why, outcome.run != 0, code, &outcome.run))) {
+  if (kept && (s = place_kept_end(kept, outcome.placement, why, outcome.run != 0, code))) {
     if (o->db_given || o->resume) {
       code = tfc_program_fail(s);
     } else { // the user did not name a database

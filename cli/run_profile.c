@@ -135,8 +135,10 @@ static tfc_status make_units(const struct run_profile *r, struct units *out) {
     out->unit[v->node] = out->count;
     out->device[out->count++] = v->device;
   }
-  for (uint32_t i = 0; i < nodes && info->runs_in; i++) // what is fused into an operation runs where that does
-    if (out->unit[i] == TFC_NONE && info->runs_in[i] < nodes) out->unit[i] = out->unit[info->runs_in[i]];
+  for (uint32_t i = 0; i < nodes; i++) { // what is fused into an operation runs where that does
+    const uint32_t by = out->unit[i] == TFC_NONE ? tfc_plan_done_by(info, i) : TFC_NONE;
+    if (by != TFC_NONE) out->unit[i] = out->unit[by];
+  }
   return NULL;
 }
 static void units_deinit(struct units *u) {

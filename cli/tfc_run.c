@@ -232,6 +232,7 @@ out:
 // Finds usage errors that concern several flags. Returns -1 if there are none, else the exit code.
 static int check(const struct run_options *o) {
   if (!o->graph && !o->list_ops) return tfc_flags_error(&program, "--graph is missing");
+  if (o->wait && !o->profile) return tfc_flags_error(&program, "--wait goes with --profile");
   for (uint32_t i = 0; i < o->feeds.count; i++) {
     size_t equals = strcspn(o->feeds.items[i], "=");
     if (equals == 0 || !o->feeds.items[i][equals] || !o->feeds.items[i][equals + 1])

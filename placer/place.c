@@ -370,7 +370,7 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
   struct tfc_search_options options = o->search;
   int64_t best_single;
   if (options.seconds <= 0 && !options.evaluations) options.seconds = SECONDS;
-  if (o->record.wanted) options.seconds = tfc_record_leaves(options.seconds, p->node_count);
+  if (o->record.page) options.seconds = tfc_record_leaves(options.seconds, p->node_count);
   TFC_TRY(s, read_rivals(o, p, rivals, &rival_count));
   TFC_TRY(s, tfc_search_beside(p, &options, rivals, rival_count, &out->search));
   if (!out->search.best.device) {

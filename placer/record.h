@@ -31,6 +31,7 @@ struct tfc_record {
 // Where a record is written. If `store` is NULL, this is a new database in memory, from which the report is made.
 struct tfc_record_target {
   bool wanted;
+  bool page;               // a report is made of it afterwards, for which the search leaves time
   struct tfc_store *store; // open for writing, without a transaction
   int64_t run;             // a run of the store that has been added; it may have an earlier record, which is replaced
 };

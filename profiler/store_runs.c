@@ -87,16 +87,6 @@ tfc_status tfc_store_find_interrupted(struct tfc_store *store, int64_t run_id, c
   return found ? NULL : tfc_status_make(TFC_NOT_FOUND, "%s: no interrupted run to go on with", store->path);
 }
 
-// Deletes rows, with what belongs to them in other tables.
-static tfc_status delete_rows(struct tfc_store *store, const char *sql, int64_t *out_deleted) {
-  TFC_RETURN_IF_ERROR(tfc_store_exec(store, "PRAGMA foreign_keys = ON", "cannot be written"));
-  TFC_RETURN_IF_ERROR(tfc_store_begin(store));
-  TFC_RETURN_IF_ERROR(tfc_store_exec(store, sql, "cannot be written"));
-  *out_deleted = sqlite3_changes(store->db);
-  TFC_RETURN_IF_ERROR(tfc_store_commit(store));
-  return tfc_store_exec(store, "PRAGMA foreign_keys = OFF", "cannot be written");
-}
-
 tfc_status tfc_store_begin_again(struct tfc_store *store, int64_t run_id) {
   static const char *const tables[] = {"placement", "proposer", "edge", "cost", "link", "node", "device"};
   tfc_status s = NULL;
@@ -118,7 +108,12 @@ tfc_status tfc_store_gc(struct tfc_store *store, int64_t keep, int64_t *out_dele
   sqlite3_snprintf(sizeof sql, sql,
                    "DELETE FROM run WHERE run_id NOT IN (SELECT run_id FROM run ORDER BY run_id DESC LIMIT %lld)",
                    (long long)keep);
-  TFC_RETURN_IF_ERROR(delete_rows(store, sql, out_deleted));
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, "PRAGMA foreign_keys = ON", "cannot be written"));
+  TFC_RETURN_IF_ERROR(tfc_store_begin(store));
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, sql, "cannot be written"));
+  *out_deleted = sqlite3_changes(store->db);
+  TFC_RETURN_IF_ERROR(tfc_store_commit(store));
+  TFC_RETURN_IF_ERROR(tfc_store_exec(store, "PRAGMA foreign_keys = OFF", "cannot be written"));
   return tfc_store_exec(store, "VACUUM", "cannot be written");
 }
 

@@ -92,7 +92,6 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
   struct tfc_table t = {0};
   struct tfc_query_args args = {0};
   tfc_status s = NULL;
-  // All columns: the view of an older database lacks some, and a missing one is empty.
   TFC_TRY(s, tfc_table_query(store, "SELECT * FROM v_run ORDER BY run_id", &args, &t));
   if (t.row_count == 0) {
     tfc_text_printf(out, "%s holds no runs.\n", tfc_store_path(store));

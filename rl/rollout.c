@@ -254,7 +254,7 @@ INLINE void schedule(struct tfc_rollout *r, uint32_t n, uint32_t d, const uint32
     const double time = from == d ? 0 : wire_time(v, in->tensor, pair), at = r->finish[in->producer] + time;
     ready = at > ready ? at : ready;
     if (!there) continue;
-    *there = at + 1 - 1; // to about the precision of 1 ps, with which policies were trained
+    *there = (at + 1) - 1; // rounded as when policies were trained, which stored 1 ps more: the answers stay the same
     if (pair->occupies & TFC_OCCUPIES_RECEIVER) stands += time;
     if (pair->occupies & TFC_OCCUPIES_SENDER) r->load[from] += time, r->totals->load += time, r->free_at[from] += time;
   }

@@ -40,8 +40,8 @@ struct tfc_dp {
   // How much one more device of a type adds to the number of a state, which encodes how many devices of each type are
   // used.
   uint32_t stride[TFC_DP_TYPES];
+  uint32_t *source; // [net] the run that produces the net
   // The current piece.
-  uint32_t *source; // [net] the run that makes it
   bool *inside;     // [run]
   uint32_t *net_in; // [net] how many units inside the piece consume it
   double *table;    // memory of in and out of all types

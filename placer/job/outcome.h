@@ -5,7 +5,7 @@
 #include "placer/model/placement.h"
 #include "placer/simulate/evaluator.h"
 
-enum { TFC_JOB_INTERVAL_STEPS = 5 };
+enum { TFC_JOB_INTERVAL_STEPS = 5 }; // with fewer steps on either side, no interval is told
 
 struct tfc_job_row { // one line of the answer's table
   char *name;        // "whole", "found", "single:cpu:0", "expert", an algorithm

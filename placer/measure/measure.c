@@ -207,7 +207,7 @@ static void pack_tensor(struct tfc_pack *p, const struct tfc_tensor *t) {
   }
   struct tfc_pack strings = {0};
   for (int64_t i = 0; i < tfc_tensor_elements(t); i++) tfc_pack_str(&strings, tfc_tensor_get_string(t, i));
-  p->failed |= strings.failed;
+  if (!p->failed) p->failed = strings.failed;
   tfc_pack_array(p, strings.bytes.data, strings.bytes.count, 1);
   tfc_wire_free(&strings.bytes);
 }
@@ -219,7 +219,7 @@ static void pack_setup(const struct tfc_measure_options *o, struct tfc_pack *p) 
   struct tfc_text execution = {0};
   tfc_execution_format(&o->execution, &execution);
   tfc_pack_str(p, (tfc_str){execution.data, execution.size});
-  p->failed |= execution.failed;
+  if (execution.failed && !p->failed) p->failed = execution.size + 1;
   tfc_text_deinit(&execution);
   tfc_pack_str(p, tfc_str_from(o->tuning));
   tfc_pack_u32(p, o->feed_count);

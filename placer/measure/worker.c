@@ -213,7 +213,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   bool *runs = w->runs;
   uint32_t run_count = 0;
   for (uint32_t i = 0; i < info->op_count; i++) runs[info->ops[i].node] = true;
-  for (uint32_t i = 0; i < g->node_count; i++) runs[i] |= tfc_worker_done_by(info, i) != TFC_NONE;
+  for (uint32_t i = 0; i < g->node_count; i++) runs[i] |= tfc_plan_done_by(info, i) != TFC_NONE;
   for (uint32_t i = 0; i < g->node_count; i++) run_count += runs[i];
   tfc_pack_u64(&p, run_count);
   for (uint32_t i = 0; i < g->node_count; i++)

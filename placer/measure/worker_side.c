@@ -13,18 +13,11 @@ tfc_status tfc_worker_beat(struct tfc_worker *w, uint32_t entry) {
   return s;
 }
 
-uint32_t tfc_worker_done_by(const struct tfc_plan_info *info, uint32_t node) {
-  if (!info->runs_in || info->runs_in[node] == node) return TFC_NONE;
-  for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NONE; hops++)
-    node = info->runs_in[node];
-  return node;
-}
-
 void tfc_worker_pack_fused(const struct tfc_worker *w, const struct tfc_plan_info *info, struct tfc_pack *p) {
   bool any = false;
   for (uint32_t i = 0; info && info->runs_in && i < w->graph->node_count && !any; i++) any = info->runs_in[i] != i;
   tfc_pack_u64(p, any ? w->graph->node_count : 0);
-  for (uint32_t i = 0; any && i < w->graph->node_count; i++) tfc_pack_u32(p, tfc_worker_done_by(info, i));
+  for (uint32_t i = 0; any && i < w->graph->node_count; i++) tfc_pack_u32(p, tfc_plan_done_by(info, i));
 }
 
 tfc_status tfc_worker_side_open(struct tfc_worker *w, int number) {

@@ -35,9 +35,7 @@ struct tfc_worker {
 
 // Opens the side's devices, initialises its variables and takes a snapshot of them, once.
 TFC_MUST_USE tfc_status tfc_worker_side_open(struct tfc_worker *w, int side);
-// tfc_worker_done_by: returns the operation that a node is fused into, otherwise TFC_NONE. tfc_worker_pack_fused:
-// appends to a message the number of nodes and this result for each of them; or 0 if no node is fused.
-uint32_t tfc_worker_done_by(const struct tfc_plan_info *info, uint32_t node);
+// Appends to a message the number of nodes and tfc_plan_done_by of each of them; or 0 if no node is fused.
 void tfc_worker_pack_fused(const struct tfc_worker *w, const struct tfc_plan_info *info, struct tfc_pack *p);
 // Tells the parent process that the worker is alive, and which entry of a batch it is working on.
 TFC_MUST_USE tfc_status tfc_worker_beat(struct tfc_worker *w, uint32_t entry);

@@ -15,6 +15,10 @@ static int64_t best_so_far(struct tfc_finder *f) {
   return best.excess ? TFC_TIME_MAX : best.value;
 }
 
+static bool proves(const struct tfc_finder *f) {
+  return f->o->prove && f->p->objective == TFC_OBJECTIVE_THROUGHPUT;
+}
+
 static void *prove(void *argument) {
   struct tfc_prover *t = argument;
   struct tfc_finder *f = t->finder;
@@ -29,15 +33,14 @@ static void *prove(void *argument) {
 
 void tfc_prover_begin(struct tfc_finder *f, struct tfc_prover *t) {
   *t = (struct tfc_prover){.finder = f};
-  if (f->p->objective != TFC_OBJECTIVE_THROUGHPUT || f->deadline <= 0 || f->deadline - tfc_now_s() < 2) return;
+  if (!proves(f) || f->deadline <= 0 || f->deadline - tfc_now_s() < 2) return;
   t->started = pthread_create(&t->thread, NULL, prove, t) == 0;
 }
 
-void tfc_prover_end(struct tfc_finder *f, struct tfc_prover *t) {
+void tfc_prover_end(struct tfc_finder *f, bool fine, struct tfc_prover *t) {
   if (t->started) pthread_join(t->thread, NULL);
   t->started = false;
-  if (f->p->objective == TFC_OBJECTIVE_THROUGHPUT && f->deadline <= 0 && !tfc_finder_is_cancelled(f) &&
-      !f->out->optimal)
+  if (fine && proves(f) && f->deadline <= 0 && !tfc_finder_is_cancelled(f) && !f->out->optimal)
     t->bound = tfc_border_bound(f->p, best_so_far(f), &(struct tfc_border_limits){.arcs = MOST_ARCS});
   tfc_bound_raise(&f->out->bound, TFC_BOUND_BORDER, t->bound);
 }

@@ -704,7 +704,7 @@ out:
   f->limit += kept;
   atomic_store(&f->stop, true); // the integer program has the time that the search has
   s = tfc_status_join(s, finish_program(f, &program));
-  tfc_prover_end(f, &prover);
+  tfc_prover_end(f, s == NULL, &prover);
   free(program.device);
   return s;
 }

@@ -26,6 +26,7 @@ struct tfc_search_options {
   uint32_t threads;                 // 0: as many as this process may use
   const atomic_bool *cancel;        // may be NULL
   const struct tfc_solution *start; // a placement to begin from, may be NULL
+  bool prove;                       // throughput: raise the lower bound, too (prover.h); takes time of its own
   struct tfc_evaluator *evaluator;  // for algorithms that need one; NULL: simulated
   void (*progress)(void *user, const struct tfc_search_progress *progress); // called from the calling thread, may be
                                                                             // NULL

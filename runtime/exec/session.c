@@ -289,6 +289,13 @@ const struct tfc_plan_info *tfc_plan_info(const struct tfc_plan *plan) {
   return &plan->info;
 }
 
+uint32_t tfc_plan_done_by(const struct tfc_plan_info *info, uint32_t node) {
+  if (!info->runs_in || info->runs_in[node] == node) return TFC_NONE;
+  for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NONE; hops++)
+    node = info->runs_in[node];
+  return node;
+}
+
 double tfc_plan_last_step_us(const struct tfc_plan *plan) {
   return plan->last_step_us;
 }

@@ -192,6 +192,8 @@ struct tfc_plan_info {
   bool is_static;
 };
 const struct tfc_plan_info *tfc_plan_info(const struct tfc_plan *plan); // exists as long as the plan
+// Returns the node of the operation that a node is fused into, also through several fusions; otherwise TFC_NONE.
+uint32_t tfc_plan_done_by(const struct tfc_plan_info *info, uint32_t node);
 // Operations that a device runs on the host because it has no kernel for them, and operations that a library declined,
 // so that a simpler kernel of the device runs them; with the reason (which exists as long as the plan). Operations in
 // called functions are not listed.

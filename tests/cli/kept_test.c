@@ -146,8 +146,7 @@ static struct place_kept *begun(const struct place_options *o, struct tfc_search
   return k;
 }
 static void ended(struct place_kept *k, int exit_code) {
-  int64_t run;
-  assert_ok(place_kept_end(k, NULL, NULL, false, exit_code, &run));
+  assert_ok(place_kept_end(k, NULL, NULL, false, exit_code));
   place_kept_free(k);
 }
 

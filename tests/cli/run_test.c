@@ -383,6 +383,8 @@ static void waiting(void **state) {
               "cd %s && " PROFILED "--devices cpu:0-$(nproc) && sqlite3 w.db \"SELECT text FROM v_warning\" | grep -q "
               "'CPU devices share .*oversubscribed'",
               folder);
+  assert_exit(2, "--wait goes with --profile",
+              "cd %s && tfc-run --graph g.pbtxt --feed 'x=float32[3]' --fetch y:0 --wait", folder);
 }
 
 int main(void) {
