@@ -112,29 +112,25 @@ static int64_t row_of(const struct tfc_shape *shape, const struct tfc_tensor *in
   return at;
 }
 
-// Updates of rows of plain elements that cannot fail. The rows are divided into parts, one for each thread, so that a
-// row that occurs twice is updated in order.
-struct rows_job {
-  const struct tfc_tensor *var, *indices, *updates;
+// Updates of rows of plain elements that cannot fail.
+struct scatter_job {
+  struct ops_rows rows;
+  const struct tfc_tensor *var, *updates;
   enum operation op;
-  int64_t rows, row, parts; // of var; elements of one; parts
+  int64_t row; // elements of one
 };
 
 static void scatter_rows(void *arg, int64_t begin, int64_t end) {
-  const struct rows_job *j = arg;
-  const int64_t n = tfc_tensor_elements(j->indices);
-  const int64_t first = j->rows * begin / j->parts, last = j->rows * end / j->parts;
-  const size_t size = tfc_dtype_size(j->var->dtype), bytes = (size_t)j->row * size;
+  const struct scatter_job *j = arg;
+  const size_t bytes = (size_t)j->row * tfc_dtype_size(j->var->dtype);
   const bool scalar = j->updates->shape.rank == 0;
   char *to = j->var->data;
   const char *from = j->updates->data;
-  for (int64_t i = 0; i < n; i++) {
-    const int64_t at = ops_index_at(j->indices, i);
-    const int64_t next = i + OPS_ROWS_AHEAD < n ? ops_index_at(j->indices, i + OPS_ROWS_AHEAD) : -1;
-    if (next >= first && next < last) ops_bring_row(to + (size_t)next * bytes, bytes);
-    if (at >= first && at < last)
-      tfc_status_free(combine(j->var->dtype, j->op, to + (size_t)at * bytes, scalar ? from : from + (size_t)i * bytes,
-                              j->row, !scalar)); // combine fails only for DIV, which is not divided among cores
+  for (struct ops_rows_walk w = ops_rows_part(&j->rows, begin, end); ops_rows_next(&w);) {
+    if (w.ahead >= 0) ops_bring_row(to + (size_t)w.ahead * bytes, bytes);
+    if (w.row >= 0) // combine fails only for DIV, which is not divided among cores
+      tfc_status_free(combine(j->var->dtype, j->op, to + (size_t)w.row * bytes,
+                              scalar ? from : from + (size_t)w.i * bytes, j->row, !scalar));
   }
 }
 
@@ -158,9 +154,9 @@ static tfc_status scatter_into(struct tfc_kernel_ctx *ctx, struct tfc_variable *
   for (int64_t i = 0; i < n; i++)
     if (!inside(tfc_tensor_int(indices, i), rows)) return ops_bad_index(indices, i, rows);
   if (v->dtype != TFC_STRING && op != DIV) {
-    struct rows_job job = {&v->value, indices, updates, op, rows, row, 1};
-    if (updates->size >= OPS_ROWS_DIVIDED_BYTES && rows >= ctx->env->threads) job.parts = ctx->env->threads;
-    tfc_kernel_parallel_for(ctx, job.parts, 1, scatter_rows, &job);
+    struct scatter_job job = {ops_rows_of(indices, rows, updates->size, ctx->env->threads), &v->value, updates, op,
+                              row};
+    tfc_kernel_parallel_for(ctx, job.rows.parts, 1, scatter_rows, &job);
     return NULL;
   }
   size_t size = tfc_dtype_size(v->dtype);

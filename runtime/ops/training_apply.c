@@ -83,12 +83,10 @@ static void run_made(void *arg, int64_t begin, int64_t end) {
   }
 }
 
-// Updates of some rows. The rows of var are divided into parts, one for each thread, so that a row that occurs twice is
-// updated in order.
-struct sparse_job {
+struct sparse_job { // updates of some rows
   const struct piece *piece;
-  const struct tfc_tensor *indices;
-  int64_t rows, row, parts; // of var; elements of one; parts of var
+  struct ops_rows rows;
+  int64_t row; // elements of one
 };
 static void bring_row(const struct piece *p, size_t offset, size_t bytes) {
   ops_bring_row((const char *)p->span.var + offset, bytes);
@@ -98,19 +96,15 @@ static void bring_row(const struct piece *p, size_t offset, size_t bytes) {
 static void update_rows(void *arg, int64_t begin, int64_t end) {
   const struct sparse_job *j = arg;
   const struct piece *p = j->piece;
-  const int64_t n = tfc_tensor_elements(j->indices);
-  const int64_t first = j->rows * begin / j->parts, last = j->rows * end / j->parts;
   const size_t bytes = (size_t)j->row * p->element;
-  for (int64_t i = 0; i < n; i++) {
-    const int64_t index = ops_index_at(j->indices, i);
-    const int64_t next = i + OPS_ROWS_AHEAD < n ? ops_index_at(j->indices, i + OPS_ROWS_AHEAD) : -1;
-    if (next >= first && next < last) bring_row(p, (size_t)next * bytes, bytes);
-    if (index < first || index >= last) continue;
-    const size_t offset = (size_t)index * bytes;
+  for (struct ops_rows_walk w = ops_rows_part(&j->rows, begin, end); ops_rows_next(&w);) {
+    if (w.ahead >= 0) bring_row(p, (size_t)w.ahead * bytes, bytes);
+    if (w.row < 0) continue;
+    const size_t offset = (size_t)w.row * bytes;
     struct tfc_rule_span s = p->span;
     s.var = (char *)s.var + offset;
     for (int k = 0; k < p->rule->slots; k++) s.slots[k] = (char *)s.slots[k] + offset;
-    s.grad = (const char *)s.grad + (size_t)i * bytes;
+    s.grad = (const char *)s.grad + (size_t)w.i * bytes;
     s.count = j->row;
     p->rule->run(&s);
   }
@@ -131,9 +125,9 @@ static tfc_status run_sparse(struct tfc_kernel_ctx *ctx, struct piece *p, const 
     TFC_KERNEL_CHECK(index >= 0 && index < rows, "Index %lld at offset %lld in indices is out of range [0, %lld)",
                      (long long)index, (long long)i, (long long)rows);
   }
-  struct sparse_job job = {p, indices, rows, rows ? tfc_tensor_elements(var) / rows : 0, 1};
-  if (grad->size >= OPS_ROWS_DIVIDED_BYTES && rows >= ctx->env->threads) job.parts = ctx->env->threads;
-  tfc_kernel_parallel_for(ctx, job.parts, 1, update_rows, &job);
+  struct sparse_job job = {p, ops_rows_of(indices, rows, grad->size, ctx->env->threads),
+                           rows ? tfc_tensor_elements(var) / rows : 0};
+  tfc_kernel_parallel_for(ctx, job.rows.parts, 1, update_rows, &job);
   return NULL;
 }
 

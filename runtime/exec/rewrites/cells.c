@@ -145,21 +145,9 @@ static tfc_status begin_of(struct cells *c, struct cell *cell, bool turned, int 
   struct tfc_ir *ir = c->ir;
   uint32_t *begin = &cell->begins[turned][k];
   if (*begin == TFC_NONE) {
-    struct tfc_tensor *t = TFC_ARENA_NEW(&ir->arena, struct tfc_tensor);
-    int32_t *data = TFC_ARENA_NEW(&ir->arena, int32_t);
-    if (!t || !data) return tfc_status_no_memory("planning a step");
-    *data = k ? (int32_t)cell->widths[0] : 0;
-    *t = (struct tfc_tensor){.dtype = TFC_INT32, .data = data, .size = sizeof *data};
-    TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir,
-                                         &(struct tfc_ir_value){.kind = TFC_IR_CONST,
-                                                                .op = TFC_NONE,
-                                                                .origin = {node, 0},
-                                                                .dtype = TFC_INT32,
-                                                                .bytes = t->size,
-                                                                .constant = t,
-                                                                .variable = TFC_NONE,
-                                                                .alias = TFC_NONE},
-                                         begin));
+    void *data;
+    TFC_RETURN_IF_ERROR(tfc_ir_add_constant(ir, &(struct tfc_ir_tensor){{node, 0}, TFC_INT32, {0}}, &data, begin));
+    *(int32_t *)data = k ? (int32_t)cell->widths[0] : 0;
   }
   *out = *begin;
   return NULL;

@@ -588,23 +588,23 @@ struct copies {
 // Adds a copy of operation `id` to the chain of a reader, which then reads the copy.
 static tfc_status compute_for(struct fusion *f, struct copies *copies, uint32_t id, struct reader *reader) {
   struct tfc_ir *ir = f->ir;
-  struct tfc_ir_op again = ir->ops.data[id];
-  struct tfc_ir_value value = ir->values.data[again.outputs[0]];
+  struct tfc_ir_op again;
   uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t), new_id;
-  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, again.input_count);
-  if (!outputs || !inputs) return tfc_status_no_memory("planning a step");
-  memcpy(inputs, again.inputs, again.input_count * sizeof *inputs);
+  if (!outputs) return tfc_status_no_memory("planning a step");
+  TFC_RETURN_IF_ERROR(tfc_ir_copy_op(ir, id, &again));
+  struct tfc_ir_value value = ir->values.data[again.outputs[0]];
   value.op = TFC_NONE;
   TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, &outputs[0]));
   again.node = ir->ops.data[reader->op].node;
-  again.inputs = inputs, again.outputs = outputs;
+  again.outputs = outputs;
   TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &again, &new_id));
   struct reader made = {new_id, id, reader->group, TFC_NONE};
   if (!tfc_array_push(&copies->made, made)) return tfc_status_no_memory("planning a step");
   for (uint32_t k = 0; k < again.input_count; k++) {
-    if (k && inputs[k].value == inputs[0].value) continue;
-    made.next = copies->first[inputs[k].value];
-    copies->first[inputs[k].value] = (uint32_t)copies->all.count;
+    const uint32_t read = again.inputs[k].value;
+    if (k && read == again.inputs[0].value) continue;
+    made.next = copies->first[read];
+    copies->first[read] = (uint32_t)copies->all.count;
     if (!tfc_array_push(&copies->all, made)) return tfc_status_no_memory("planning a step");
   }
   return NULL;

@@ -86,68 +86,43 @@ static tfc_status find_uses(const struct tfc_ir *ir, use_array *uses, filter_arr
   return NULL;
 }
 
+static tfc_filter_form *new_form(struct tfc_ir *ir, tfc_filter_form form) {
+  tfc_filter_form *copy = TFC_ARENA_NEW(&ir->arena, tfc_filter_form);
+  if (copy) *copy = form;
+  return copy;
+}
+
 // Adds the turned filter, by an operation before its first reader, or as a constant.
 static tfc_status add_turned(struct tfc_ir *ir, uint32_t reader, struct filter *f) {
   const struct tfc_ir_value from = ir->values.data[f->value];
-  const struct tfc_ir_op like = ir->ops.data[reader];
-  size_t bytes = 0;
-  TFC_RETURN_IF_ERROR(tfc_tensor_bytes(tfc_dtype_base(from.dtype), &f->shape, &bytes));
-  struct tfc_ir_value turned = {.kind = TFC_IR_OP,
-                                .op = TFC_NONE,
-                                .origin = from.origin,
-                                .dtype = tfc_dtype_base(from.dtype),
-                                .shape = f->shape,
-                                .bytes = bytes,
-                                .planned = true,
-                                .variable = TFC_NONE,
-                                .alias = TFC_NONE};
+  const struct tfc_ir_op *like = &ir->ops.data[reader];
+  const struct tfc_ir_tensor turned = {from.origin, tfc_dtype_base(from.dtype), f->shape};
   if (from.kind == TFC_IR_CONST) {
-    struct tfc_tensor *t = TFC_ARENA_NEW(&ir->arena, struct tfc_tensor);
-    void *data = tfc_arena_alloc(&ir->arena, bytes);
-    if (!t || !data) return tfc_status_no_memory("planning a step");
+    void *data;
+    TFC_RETURN_IF_ERROR(tfc_ir_add_constant(ir, &turned, &data, &f->turned));
     tfc_filter_turn(f->form, &f->shape, tfc_dtype_size(turned.dtype), from.constant->data, data);
-    *t = (struct tfc_tensor){.dtype = turned.dtype, .shape = f->shape, .data = data, .size = bytes};
-    turned.kind = TFC_IR_CONST, turned.constant = t, turned.planned = false;
-    return tfc_ir_add_value(ir, &turned, &f->turned);
+    return NULL;
   }
-  struct tfc_ir_input *inputs = TFC_ARENA_NEW(&ir->arena, struct tfc_ir_input);
-  uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t), id;
-  tfc_filter_form *state = TFC_ARENA_NEW(&ir->arena, tfc_filter_form);
-  if (!inputs || !outputs || !state) return tfc_status_no_memory("planning a step");
-  *inputs = like.inputs[FILTER];
-  *state = f->form;
-  TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &turned, &f->turned));
-  *outputs = f->turned;
-  return tfc_ir_add_op(ir,
-                       &(struct tfc_ir_op){.node = like.node,
-                                           .def = &turn_def,
-                                           .device = like.device,
-                                           .inputs = inputs,
-                                           .input_count = 1,
-                                           .outputs = outputs,
-                                           .output_count = 1,
-                                           .prepared = true,
-                                           .state = state,
-                                           .cost_us = 2 + 1e6 * 2 * (double)bytes / 1e12},
-                       &id);
+  const double bytes = (double)tfc_shape_elements(&f->shape) * (double)tfc_dtype_size(turned.dtype);
+  const struct tfc_ir_op turn = {.node = like->node,
+                                 .def = &turn_def,
+                                 .device = like->device,
+                                 .inputs = &like->inputs[FILTER],
+                                 .input_count = 1,
+                                 .prepared = true,
+                                 .state = new_form(ir, f->form),
+                                 .cost_us = 2 + 1e6 * 2 * bytes / 1e12};
+  return turn.state ? tfc_ir_add_maker(ir, &turn, &turned, &f->turned) : tfc_status_no_memory("planning a step");
 }
 
 static tfc_status use_turned(struct tfc_ir *ir, uint32_t old, const struct filter *f) {
-  struct tfc_ir_op op = ir->ops.data[old];
-  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, op.input_count);
-  tfc_filter_form *state = TFC_ARENA_NEW(&ir->arena, tfc_filter_form);
-  uint32_t id;
-  if (!inputs || !state) return tfc_status_no_memory("planning a step");
-  memcpy(inputs, op.inputs, op.input_count * sizeof *inputs);
-  inputs[FILTER] = (struct tfc_ir_input){.value = f->turned, .variable = TFC_NONE};
-  *state = f->form;
+  struct tfc_ir_op op;
+  TFC_RETURN_IF_ERROR(tfc_ir_copy_op(ir, old, &op));
+  op.inputs[FILTER] = (struct tfc_ir_input){.value = f->turned, .variable = TFC_NONE};
   op.def = op.input_count == 2 ? &forward_def : &gradient_def;
-  op.inputs = inputs;
   op.prepared = true;
-  op.state = state;
-  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &id));
-  tfc_ir_replace(ir, old, id);
-  return NULL;
+  op.state = new_form(ir, f->form);
+  return op.state ? tfc_ir_add_instead(ir, &op, old) : tfc_status_no_memory("planning a step");
 }
 
 static tfc_status turn_filters(struct tfc_ir *ir) {

@@ -62,46 +62,26 @@ static tfc_status add_factor(struct tfc_ir *ir, const struct tfc_ir_op *norm, ui
   const struct tfc_ir_value *scale = &ir->values.data[norm->inputs[SCALE].value],
                             *variance = &ir->values.data[norm->inputs[VARIANCE].value];
   const struct tfc_shape *shape = tfc_ir_shape(ir, &norm->inputs[SCALE]);
-  const int64_t count = tfc_shape_elements(shape);
   double *epsilon = TFC_ARENA_NEW(&ir->arena, double);
   if (!epsilon) return tfc_status_no_memory("planning a step");
   *epsilon = (double)(float)tfc_node_attr_float(ir->graph, &ir->graph->nodes[norm->node], "epsilon", 0.0001);
-  struct tfc_ir_value factor = {.kind = TFC_IR_OP,
-                                .op = TFC_NONE,
-                                .origin = {norm->node, 0},
-                                .dtype = TFC_FLOAT,
-                                .shape = *shape,
-                                .bytes = (uint64_t)count * sizeof(float),
-                                .planned = true,
-                                .variable = TFC_NONE,
-                                .alias = TFC_NONE};
+  const struct tfc_ir_tensor factor = {{norm->node, 0}, TFC_FLOAT, *shape};
   if (scale->kind == TFC_IR_CONST && variance->kind == TFC_IR_CONST) {
-    struct tfc_tensor *t = TFC_ARENA_NEW(&ir->arena, struct tfc_tensor);
-    float *data = tfc_arena_alloc(&ir->arena, (size_t)count * sizeof *data);
-    if (!t || !data) return tfc_status_no_memory("planning a step");
-    compute_factors(*epsilon, count, scale->constant->data, variance->constant->data, data);
-    *t = (struct tfc_tensor){.dtype = TFC_FLOAT, .shape = *shape, .data = data, .size = (size_t)count * sizeof *data};
-    factor.kind = TFC_IR_CONST, factor.constant = t, factor.planned = false;
-    return tfc_ir_add_value(ir, &factor, out_value);
+    const float *scales = scale->constant->data, *variances = variance->constant->data;
+    void *data;
+    TFC_RETURN_IF_ERROR(tfc_ir_add_constant(ir, &factor, &data, out_value));
+    compute_factors(*epsilon, tfc_shape_elements(&factor.shape), scales, variances, data);
+    return NULL;
   }
-  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2);
-  uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t), id;
-  if (!inputs || !outputs) return tfc_status_no_memory("planning a step");
-  inputs[0] = norm->inputs[SCALE], inputs[1] = norm->inputs[VARIANCE];
-  TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &factor, out_value));
-  outputs[0] = *out_value;
-  return tfc_ir_add_op(ir,
-                       &(struct tfc_ir_op){.node = norm->node,
-                                           .def = &factor_def,
-                                           .device = norm->device,
-                                           .inputs = inputs,
-                                           .input_count = 2,
-                                           .outputs = outputs,
-                                           .output_count = 1,
-                                           .prepared = true,
-                                           .state = epsilon,
-                                           .cost_us = 1},
-                       &id);
+  const struct tfc_ir_op op = {.node = norm->node,
+                               .def = &factor_def,
+                               .device = norm->device,
+                               .inputs = (struct tfc_ir_input[]){norm->inputs[SCALE], norm->inputs[VARIANCE]},
+                               .input_count = 2,
+                               .prepared = true,
+                               .state = epsilon,
+                               .cost_us = 1};
+  return tfc_ir_add_maker(ir, &op, &factor, out_value);
 }
 
 // Adds one of the three operations. *value: its first operand; on return, its result. `result`: the existing value that

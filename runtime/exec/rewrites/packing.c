@@ -72,43 +72,25 @@ static tfc_status add_piece(struct tfc_ir *ir, uint32_t reader, const struct tfc
                             const struct pack_piece *piece, uint32_t *value) {
   static const uint32_t over_begun[] = {1u << 1};
   const bool goes_on = *value != TFC_NONE;
-  struct tfc_ir_op like = ir->ops.data[reader];
-  size_t bytes = packed_bytes(&piece->form);
-  struct tfc_ir_value packed = {
-      .kind = TFC_IR_OP,
-      .op = TFC_NONE,
-      .origin = ir->values.data[b->value].origin,
-      .dtype = TFC_FLOAT,
-      .shape = TFC_SHAPE((int64_t)(bytes / sizeof(float))),
-      .bytes = bytes,
-      .planned = true,
-      .variable = TFC_NONE,
-      .alias = TFC_NONE,
-  };
-  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, 2);
-  uint32_t *outputs = TFC_ARENA_NEW(&ir->arena, uint32_t);
+  const struct tfc_ir_op *like = &ir->ops.data[reader];
+  const size_t bytes = packed_bytes(&piece->form);
   struct pack_piece *state = TFC_ARENA_NEW(&ir->arena, struct pack_piece);
-  if (!inputs || !outputs || !state) return tfc_status_no_memory("planning a step");
-  inputs[0] = *b;
-  inputs[1] = (struct tfc_ir_input){.value = *value, .variable = TFC_NONE};
+  if (!state) return tfc_status_no_memory("planning a step");
   *state = *piece;
-  TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &packed, value));
-  outputs[0] = *value;
-  double share = (double)(piece->last - piece->first) / (double)piece->form.k;
-  struct tfc_ir_op op = {.node = like.node,
-                         .def = goes_on ? &pack_on_def : &pack_def,
-                         .device = like.device,
-                         .inputs = inputs,
-                         .input_count = goes_on ? 2 : 1,
-                         .outputs = outputs,
-                         .output_count = 1,
-                         .in_place = goes_on ? over_begun : NULL,
-                         .goes_on = goes_on,
-                         .prepared = true,
-                         .state = state,
-                         .cost_us = 1e6 * share * (double)bytes / 8e9};
-  uint32_t id;
-  return tfc_ir_add_op(ir, &op, &id);
+  const struct tfc_ir_tensor packed = {ir->values.data[b->value].origin, TFC_FLOAT,
+                                       TFC_SHAPE((int64_t)(bytes / sizeof(float)))};
+  const double share = (double)(piece->last - piece->first) / (double)piece->form.k;
+  const struct tfc_ir_op op = {.node = like->node,
+                               .def = goes_on ? &pack_on_def : &pack_def,
+                               .device = like->device,
+                               .inputs = (struct tfc_ir_input[]){*b, {.value = *value, .variable = TFC_NONE}},
+                               .input_count = goes_on ? 2 : 1,
+                               .in_place = goes_on ? over_begun : NULL,
+                               .goes_on = goes_on,
+                               .prepared = true,
+                               .state = state,
+                               .cost_us = 1e6 * share * (double)bytes / 8e9};
+  return tfc_ir_add_maker(ir, &op, &packed, value);
 }
 
 // Adds the operations that pack `b`, the right operand of product `p`; *out_value is the packed matrix.
@@ -133,12 +115,11 @@ static tfc_status add_pack(struct tfc_ir *ir, uint32_t reader, const struct tfc_
 // sum read such matrices, or none does.
 static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_product_form *products,
                              const uint32_t *packed, const bool *split) {
-  struct tfc_ir_op op = ir->ops.data[old];
-  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, op.input_count);
-  uint32_t count = op.input_count / 2;
+  struct tfc_ir_op op;
+  TFC_RETURN_IF_ERROR(tfc_ir_copy_op(ir, old, &op));
+  const uint32_t count = op.input_count / 2;
   struct tfc_product_sum *sum = tfc_arena_zalloc(&ir->arena, sizeof *sum + count * sizeof *sum->products);
-  if (!inputs || !sum) return tfc_status_no_memory("planning a step");
-  memcpy(inputs, op.inputs, op.input_count * sizeof *inputs);
+  if (!sum) return tfc_status_no_memory("planning a step");
   if (tfc_is_product_sum(&op)) *sum = *(const struct tfc_product_sum *)op.state;
   bool any_split = false;
   for (uint32_t i = 0; i < count; i++) any_split |= packed[i] != TFC_NONE && split[i];
@@ -146,16 +127,12 @@ static tfc_status use_packed(struct tfc_ir *ir, uint32_t old, const struct tfc_p
     sum->products[i] = products[i];
     if (packed[i] == TFC_NONE || split[i] != any_split) continue;
     sum->products[i].packed_b = true, sum->products[i].split_b = any_split;
-    inputs[right_side(&op, i)] = (struct tfc_ir_input){.value = packed[i], .variable = TFC_NONE};
+    op.inputs[right_side(&op, i)] = (struct tfc_ir_input){.value = packed[i], .variable = TFC_NONE};
   }
   op.state = tfc_is_product_sum(&op) ? (void *)sum : sum->products;
   if (!tfc_is_product_sum(&op)) op.def = &packed_product_def;
-  op.inputs = inputs;
   op.prepared = true;
-  uint32_t id;
-  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &op, &id));
-  tfc_ir_replace(ir, old, id);
-  return NULL;
+  return tfc_ir_add_instead(ir, &op, old);
 }
 
 // A right operand that several products read. They may read different views of one value, whose sizes differ; only

@@ -2,6 +2,7 @@
 #include "runtime/exec/rewrites/rewrite.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/base/no_memory.h"
 
@@ -27,6 +28,69 @@ tfc_status tfc_ir_add_op(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t
 tfc_status tfc_ir_add_value(struct tfc_ir *ir, const struct tfc_ir_value *value, uint32_t *out_id) {
   *out_id = (uint32_t)ir->values.count;
   return tfc_array_push(&ir->values, *value) ? NULL : tfc_status_no_memory("planning a step");
+}
+
+// Makes the value of a tensor that an operation or, with a `constant`, nothing has to compute.
+static tfc_status value_of(const struct tfc_ir_tensor *t, const struct tfc_tensor *constant, struct tfc_ir_value *out) {
+  size_t bytes;
+  TFC_RETURN_IF_ERROR(tfc_tensor_bytes(t->dtype, &t->shape, &bytes));
+  *out = (struct tfc_ir_value){.kind = constant ? TFC_IR_CONST : TFC_IR_OP,
+                               .op = TFC_NONE,
+                               .origin = t->origin,
+                               .dtype = t->dtype,
+                               .shape = t->shape,
+                               .bytes = bytes,
+                               .planned = !constant,
+                               .constant = constant,
+                               .variable = TFC_NONE,
+                               .alias = TFC_NONE};
+  return NULL;
+}
+
+tfc_status tfc_ir_add_constant(struct tfc_ir *ir, const struct tfc_ir_tensor *tensor, void **out_data,
+                               uint32_t *out_value) {
+  struct tfc_tensor *t = TFC_ARENA_NEW(&ir->arena, struct tfc_tensor);
+  struct tfc_ir_value value;
+  if (!t) return tfc_status_no_memory("planning a step");
+  TFC_RETURN_IF_ERROR(value_of(tensor, t, &value));
+  *t = (struct tfc_tensor){.dtype = tensor->dtype, .shape = tensor->shape, .size = value.bytes};
+  if (!(t->data = tfc_arena_alloc(&ir->arena, value.bytes + 1))) return tfc_status_no_memory("planning a step");
+  *out_data = t->data;
+  return tfc_ir_add_value(ir, &value, out_value);
+}
+
+static tfc_status copy_inputs(struct tfc_ir *ir, struct tfc_ir_op *op) {
+  struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, op->input_count);
+  if (!inputs) return tfc_status_no_memory("planning a step");
+  op->inputs = memcpy(inputs, op->inputs, op->input_count * sizeof *inputs);
+  return NULL;
+}
+
+tfc_status tfc_ir_copy_op(struct tfc_ir *ir, uint32_t id, struct tfc_ir_op *out) {
+  *out = ir->ops.data[id];
+  return copy_inputs(ir, out);
+}
+
+tfc_status tfc_ir_add_maker(struct tfc_ir *ir, const struct tfc_ir_op *op, const struct tfc_ir_tensor *made,
+                            uint32_t *out_value) {
+  struct tfc_ir_op maker = *op;
+  struct tfc_ir_value value;
+  uint32_t id;
+  maker.outputs = TFC_ARENA_NEW(&ir->arena, uint32_t), maker.output_count = 1;
+  if (!maker.outputs) return tfc_status_no_memory("planning a step");
+  TFC_RETURN_IF_ERROR(copy_inputs(ir, &maker));
+  TFC_RETURN_IF_ERROR(value_of(made, NULL, &value));
+  TFC_RETURN_IF_ERROR(tfc_ir_add_value(ir, &value, maker.outputs));
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, &maker, &id));
+  *out_value = *maker.outputs;
+  return NULL;
+}
+
+tfc_status tfc_ir_add_instead(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t old) {
+  uint32_t id;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_op(ir, op, &id));
+  tfc_ir_replace(ir, old, id);
+  return NULL;
 }
 
 tfc_status tfc_ir_add_edge(struct tfc_ir *ir, uint32_t from, uint32_t to) {

@@ -147,6 +147,21 @@ struct tfc_rewrites {
 TFC_MUST_USE tfc_status tfc_ir_add_op(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t *out_id);
 TFC_MUST_USE tfc_status tfc_ir_add_value(struct tfc_ir *ir, const struct tfc_ir_value *value, uint32_t *out_id);
 TFC_MUST_USE tfc_status tfc_ir_add_edge(struct tfc_ir *ir, uint32_t from, uint32_t to);
+struct tfc_ir_tensor { // a tensor that a rewrite adds; its shape is static
+  struct tfc_output origin;
+  tfc_dtype dtype;
+  struct tfc_shape shape;
+};
+// Adds a constant. The caller fills *out_data, which is in the ir's arena.
+TFC_MUST_USE tfc_status tfc_ir_add_constant(struct tfc_ir *ir, const struct tfc_ir_tensor *tensor, void **out_data,
+                                            uint32_t *out_value);
+// Adds a copy of `op`, also of its inputs, with a new value as its only output.
+TFC_MUST_USE tfc_status tfc_ir_add_maker(struct tfc_ir *ir, const struct tfc_ir_op *op,
+                                         const struct tfc_ir_tensor *made, uint32_t *out_value);
+// A copy of an operation with inputs of its own, which the caller may change before it adds the copy.
+TFC_MUST_USE tfc_status tfc_ir_copy_op(struct tfc_ir *ir, uint32_t id, struct tfc_ir_op *out);
+// Adds `op` and replaces `old` by it.
+TFC_MUST_USE tfc_status tfc_ir_add_instead(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t old);
 // Marks `old` as dead. Its ordering edges become those of `by` (TFC_NONE: they are dropped).
 void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by);
 // For each value, the operations that read it at the time of the call, in compressed form (CSR) in the arena: value v

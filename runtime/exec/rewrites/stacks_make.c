@@ -90,28 +90,15 @@ static tfc_status pack(struct making *m, const struct tfc_stack *stack, uint32_t
 
 static tfc_status add_constant(struct tfc_ir *ir, uint32_t node, tfc_dtype type, const struct tfc_shape *shape,
                                const int64_t *numbers, uint32_t *out) {
-  const int64_t count = tfc_shape_elements(shape);
-  struct tfc_tensor *t = TFC_ARENA_NEW(&ir->arena, struct tfc_tensor);
-  int64_t *data = TFC_ARENA_ARRAY(&ir->arena, int64_t, (size_t)count + 1);
-  if (!t || !data) return tfc_status_no_memory("planning a step");
-  for (int64_t i = 0; i < count; i++) {
+  void *data;
+  TFC_RETURN_IF_ERROR(tfc_ir_add_constant(ir, &(struct tfc_ir_tensor){{node, 0}, type, *shape}, &data, out));
+  for (int64_t i = 0; i < tfc_shape_elements(shape); i++) {
     if (type == TFC_INT64)
-      data[i] = numbers[i];
+      ((int64_t *)data)[i] = numbers[i];
     else
       ((int32_t *)data)[i] = (int32_t)numbers[i];
   }
-  *t = (struct tfc_tensor){.dtype = type, .shape = *shape, .data = data, .size = (size_t)count * tfc_dtype_size(type)};
-  return tfc_ir_add_value(ir,
-                          &(struct tfc_ir_value){.kind = TFC_IR_CONST,
-                                                 .op = TFC_NONE,
-                                                 .origin = {node, 0},
-                                                 .dtype = type,
-                                                 .shape = *shape,
-                                                 .bytes = t->size,
-                                                 .constant = t,
-                                                 .variable = TFC_NONE,
-                                                 .alias = TFC_NONE},
-                          out);
+  return NULL;
 }
 
 static tfc_status input_of(struct making *m, const struct tfc_stack *stack, uint32_t k, struct tfc_ir_input *out) {

@@ -326,7 +326,8 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
 // For a single product whose B does not stay in the cache: reads rows of A in place. Windows of an image overlap, and
 // so take less of the cache than when they are packed. As in `pieces`, a piece of a panel is used for many rows while
 // it is in the cache. At most rows_in_place rows.
-static void windows(const struct job *job, int64_t begin, int64_t end, int64_t first, int64_t last, float *scratch) {
+static void run_in_place(const struct job *job, int64_t begin, int64_t end, int64_t first, int64_t last,
+                         float *scratch) {
   enum { stripe = tfc_gemm_stripe };
   const struct tfc_gemm_kernel *g = job->kernel;
   const struct tfc_gemm_product *p = job->products;
@@ -512,7 +513,7 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
   } else if (in_place) {
     for (int64_t end; row_first < row_last; row_first = end) {
       end = at_most(row_first + at_most(block, rows_in_place), row_last);
-      windows(&job, row_first, end, first, last, scratch);
+      run_in_place(&job, row_first, end, first, last, scratch);
     }
   }
   for (int64_t begin = row_first; begin < row_last; begin += block) {
@@ -539,7 +540,7 @@ int64_t tfc_gemm_block(const struct tfc_gemm_product *products, int64_t product_
   return stays_in_cache(&job, tfc_gemm_panels(n)) ? 0 : block_of(&job);
 }
 
-int64_t tfc_gemm_windows(const struct tfc_gemm_product *product) {
+int64_t tfc_gemm_rows_in_place(const struct tfc_gemm_product *product) {
   return product->packed_b && lies_in_rows(product) ? rows_in_place : 0;
 }
 

@@ -101,7 +101,7 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
 int64_t tfc_gemm_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, bool accumulate);
 // How many rows of the product's A tfc_gemm_run reads in place at once where B does not stay in cache; 0: it packs
 // them.
-int64_t tfc_gemm_windows(const struct tfc_gemm_product *product);
+int64_t tfc_gemm_rows_in_place(const struct tfc_gemm_product *product);
 void tfc_gemm_pack_a(const struct tfc_gemm_product *products, int64_t product_count, int64_t row_first,
                      int64_t row_last, float *packed);
 void tfc_gemm_run_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c,

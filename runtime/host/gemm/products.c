@@ -478,11 +478,11 @@ static bool reads_once(const struct job *job, int64_t threads) {
          job->m > LEAST && job->m <= MOST && tfc_gemm_panels(job->n) >= 8 * threads;
 }
 
-// Whether each thread takes rows and all panels, because the rows are windows that it reads in place: packing them
-// would take longer than it saves. B comes from memory once for every so many rows.
-static bool reads_windows(struct job *job, int64_t threads) {
+// Whether each thread takes rows and all panels, because it reads rows of A where they lie: packing them would take
+// longer than it saves. B comes from memory once for every so many rows.
+static bool reads_rows_in_place(struct job *job, int64_t threads) {
   enum { LEAST = 128 }; // rows of each thread
-  const int64_t most = job->count == 1 && !job->accumulate ? tfc_gemm_windows(job->products) : 0;
+  const int64_t most = job->count == 1 && !job->accumulate ? tfc_gemm_rows_in_place(job->products) : 0;
   if (threads == 1 || !most || job->m < LEAST * threads || !tfc_gemm_block(job->products, 1, job->n, false))
     return false;
   const int64_t parts = ((job->m + most - 1) / most + threads - 1) / threads * threads;
@@ -526,7 +526,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
     tfc_kernel_parallel_for(ctx, job.panel_parts, 1, run_pieces, &job);
     return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
   }
-  if (reads_windows(&job, threads)) {
+  if (reads_rows_in_place(&job, threads)) {
     tfc_kernel_parallel_for(ctx, (m + job.row_part - 1) / job.row_part, 1, run_pieces, &job);
     return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
   }
