@@ -291,6 +291,60 @@ static void rows_in_place_are_chains(void **state) {
   }
 }
 
+// As find_runs; whole stripes of some runs are padding.
+static const float no_pixels[1024];
+static bool is_padded(int64_t row, int64_t piece) {
+  return (row / 8 * 7 + piece * 5) % 4 < 2 || row / 8 % 5 == 4;
+}
+static void find_padded(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge) {
+  find_runs(source, row, out, edge);
+  for (int64_t p = 0; p < source->pieces; p++)
+    for (int64_t r = 0; r < 8 && is_padded(row, p); r++) out[p * 8 + r] = no_pixels;
+}
+
+// Runs of padding are left out: rows of B that only they meet may even be infinite. Elements of the other rows are
+// chains over all other runs.
+static void padding_is_left_out(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 23);
+  for (int round = 0; round < SPLIT / 6; round++) {
+    const bool large = round % 2;
+    const int64_t m = 8 * (1 + (int64_t)tfc_random_below(&r, 36)), pieces = 1 + (int64_t)tfc_random_below(&r, 9);
+    const int64_t length = large ? 100 + (int64_t)tfc_random_below(&r, 900) : 8 + (int64_t)tfc_random_below(&r, 80);
+    const int64_t k = pieces * length;
+    int64_t n = (large ? 250000 / k : 0) + 1 + (int64_t)tfc_random_below(&r, 150);
+    if (round % 4 == 1) n = n / tfc_gemm_panel() * tfc_gemm_panel() + 16;
+    float *b_data = random_floats(&r, k * n);
+    const struct tfc_matrix a = {random_floats(&r, m * k), k, 1}, b = {b_data, n, 1};
+    float *packed = aligned_alloc(64, (tfc_gemm_packed_bytes(k, n) + 63) / 64 * 64);
+    float *scratch = aligned_alloc(64, (tfc_gemm_scratch_bytes(m, k) + 127) / 64 * 64);
+    float *got = random_floats(&r, m * n), *shift = random_floats(&r, n);
+    b_data[0] = INFINITY;
+    tfc_gemm_pack(b, k, n, 0, tfc_gemm_panels(n), packed);
+    const struct runs runs = {
+        {.pack = pack_runs, .find = find_padded, .pieces = pieces, .length = length, .zeros = no_pixels}, a};
+    const struct tfc_last_pass last = {.shift = shift};
+    struct tfc_gemm_product p = {
+        .source = &runs.source, .packed_b = packed, .k = k, .last = round % 3 == 0 ? &last : NULL};
+    tfc_gemm_run(&p, 1, n, got, n, false, 0, m, 0, tfc_gemm_panels(n), scratch);
+    for (int64_t i = 0; i < m; i += 1 + m / 40)
+      for (int64_t j = 0; j < n; j += j + 17 < n ? 1 + n / 40 : 1) {
+        float want = 0;
+        for (int64_t q = 0; q < k; q++)
+          if (!is_padded(i, q / length))
+            want =
+                fused ? fmaf(a.data[i * k + q], b_data[q * n + j], want) : want + a.data[i * k + q] * b_data[q * n + j];
+        if (p.last) want += shift[j];
+        if (memcmp(&want, &got[i * n + j], sizeof *got) && !(isnan(want) && isnan(got[i * n + j])))
+          fail_msg("round %d: %lld x %lld x %lld in %lld pieces: element %lld, %lld is %g, not %g", round, (long long)m,
+                   (long long)k, (long long)n, (long long)pieces, (long long)i, (long long)j, (double)got[i * n + j],
+                   (double)want);
+      }
+    free((void *)a.data), free(b_data), free(packed), free(scratch), free(got), free(shift);
+  }
+}
+
 // What follows on a product gives the bits of separate operations: on whole tiles and at the edges, for rows in place,
 // packed rows, windows and long chains.
 static void last_passes_are_separate_operations(void **state) {
@@ -350,6 +404,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_chains),
                                      cmocka_unit_test(operands_may_lie_as_they_like),
                                      cmocka_unit_test(rows_in_place_are_chains),
+                                     cmocka_unit_test(padding_is_left_out),
                                      cmocka_unit_test(last_passes_are_separate_operations),
                                      cmocka_unit_test(split_products_are_as_accurate),
                                      cmocka_unit_test(split_products_know_their_range)};

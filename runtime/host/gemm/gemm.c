@@ -293,6 +293,28 @@ static bool is_wide(const struct job *job, int64_t panel, int64_t last) {
   return job->kernel->wide && panel + 2 == last && job->n - panel * job->kernel->width == job->kernel->wide_columns;
 }
 
+// Whether a run of 8 rows that were found is padding in all of them.
+static bool is_padding(const struct tfc_gemm_product *p, const float *const at[tfc_gemm_stripe]) {
+  if (!p->source || !p->source->zeros) return false;
+  for (int64_t r = 0; r < tfc_gemm_stripe; r++)
+    if (at[r] != p->source->zeros) return false;
+  return true;
+}
+
+// The pieces of 8 rows that are not padding, as spans [begin, end).
+struct spans {
+  int64_t count, begin[TFC_GEMM_MOST_PIECES], end[TFC_GEMM_MOST_PIECES];
+};
+static void find_spans(const struct tfc_gemm_product *p, const float *const *rows, int64_t pieces, struct spans *out) {
+  out->count = 0;
+  for (int64_t i = 0; i < pieces; i++) {
+    if (is_padding(p, rows + i * tfc_gemm_stripe)) continue;
+    if (out->count == 0 || out->end[out->count - 1] < i) out->begin[out->count++] = i;
+    out->end[out->count - 1] = i + 1;
+  }
+  if (out->count == 0) out->begin[0] = out->end[0] = 0, out->count = 1; // the product is zero
+}
+
 // For a single product whose B stays in the cache: reads rows of A in place, because packing them would take longer
 // than it saves.
 static void unpacked(const struct job *job, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
@@ -301,6 +323,7 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
   const struct tfc_gemm_product *p = job->products;
   const int64_t pieces = p->source ? p->source->pieces : 1, length = p->source ? p->source->length : p->k;
   const float *rows[TFC_GEMM_MOST_PIECES * tfc_gemm_stripe];
+  struct spans spans;
   for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe) {
     if (p->source)
       p->source->find(p->source, row, rows, edge);
@@ -308,17 +331,23 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
       for (int64_t r = 0; r < tfc_gemm_stripe; r++) rows[r] = p->a.data + (row + r) * p->a.row;
     // Rows that follow each other are brought while these are used. (An address behind the last one does no harm.)
     const float *ahead = !p->source && p->a.row == length ? rows[0] + tfc_gemm_stripe * length : NULL;
-    struct tfc_last_tile on;
+    find_spans(p, rows, pieces, &spans);
     for (int64_t panel = first; panel < last; panel++) {
-      if (is_wide(job, panel, last)) {
-        g->wide(pieces, length, rows, p->packed_b + panel * g->width * p->k, g->width * p->k,
-                panel == first ? ahead : NULL, job->c + row * job->ldc + panel * g->width, job->ldc, false,
-                last_of(job, row, panel, true, &on));
-        break;
+      const bool wide = is_wide(job, panel, last);
+      float *c = job->c + row * job->ldc + panel * g->width;
+      for (int64_t i = 0; i < spans.count; i++) {
+        const int64_t from = spans.begin[i], count = spans.end[i] - from;
+        const float *b = p->packed_b + (panel * p->k + from * length) * g->width;
+        struct tfc_last_tile on;
+        const struct tfc_last_tile *finish = last_of(job, row, panel, i + 1 == spans.count, &on);
+        if (wide)
+          g->wide(count, length, rows + from * tfc_gemm_stripe, b, g->width * p->k, panel == first ? ahead : NULL, c,
+                  job->ldc, i > 0, finish);
+        else
+          g->direct(count, length, rows + from * tfc_gemm_stripe, b, panel == first ? ahead : NULL, c, job->ldc,
+                    at_most(job->n - panel * g->width, g->width), i > 0, finish);
       }
-      g->direct(pieces, length, rows, p->packed_b + panel * g->width * p->k, panel == first ? ahead : NULL,
-                job->c + row * job->ldc + panel * g->width, job->ldc, at_most(job->n - panel * g->width, g->width),
-                false, last_of(job, row, panel, true, &on));
+      panel += wide;
     }
   }
 }
@@ -335,9 +364,12 @@ static void run_in_place(const struct job *job, int64_t begin, int64_t end, int6
   const int64_t parts = (length + most_piece - 1) / most_piece;
   const int64_t part = (length + parts - 1) / parts, stripes = (end - begin) / stripe, left = (end - begin) % stripe;
   const float *rows[rows_in_place * TFC_GEMM_MOST_PIECES], *at[stripe];
+  int64_t begun[rows_in_place / stripe];           // the first piece of a stripe's rows that is not padding
   float *rest = scratch + stripes * stripe * p->k; // rows of a stripe that is not whole are packed
   for (int64_t s = 0; s < stripes && p->source; s++)
     p->source->find(p->source, begin + s * stripe, rows + s * pieces * stripe, scratch + s * stripe * p->k);
+  for (int64_t s = 0; s < stripes; s++)
+    for (begun[s] = 0; begun[s] < pieces && is_padding(p, rows + (s * pieces + begun[s]) * stripe);) begun[s]++;
   for (int64_t r = 0; r < stripes * stripe && !p->source; r++) rows[r] = p->a.data + (begin + r) * p->a.row;
   if (left) pack_stripe(job, end - left, left, rest);
   for (int64_t done = 0, here; done < p->k; done += here) {
@@ -355,13 +387,15 @@ static void run_in_place(const struct job *job, int64_t begin, int64_t end, int6
       for (int64_t s = 0; s < stripes; s++, c += stripe * job->ldc) {
         for (int64_t r = 0; r < stripe; r++) at[r] = rows[(s * pieces + piece) * stripe + r] + from;
         const float *ahead = any && s * stripe < g->width ? next + s * (here / 2) * 16 : NULL;
-        if (wide) {
-          g->wide(1, here, at, b, p->k * g->width, ahead, c, job->ldc, done > 0,
-                  last_of(job, begin + s * stripe, panel, done + here == p->k, &on));
-          continue;
-        }
-        g->direct(1, here, at, b, ahead, c, job->ldc, columns, done > 0,
-                  last_of(job, begin + s * stripe, panel, done + here == p->k, &on));
+        const bool padding = is_padding(p, rows + (s * pieces + piece) * stripe), ended = done + here == p->k;
+        const bool continues = piece > begun[s] || (piece == begun[s] && from > 0);
+        if (padding && !ended) continue;
+        const int64_t steps = padding ? 0 : here;
+        const struct tfc_last_tile *finish = last_of(job, begin + s * stripe, panel, ended, &on);
+        if (wide)
+          g->wide(1, steps, at, b, p->k * g->width, ahead, c, job->ldc, continues, finish);
+        else
+          g->direct(1, steps, at, b, ahead, c, job->ldc, columns, continues, finish);
       }
       if (left)
         g->tile(1, here, rest + done * stripe, b, g->width, b, c, job->ldc, left, columns,

@@ -21,8 +21,9 @@
 #include "runtime/host/gemm/scratch.h"
 
 enum { MOST_ZEROS = 8192, PIECE = TFC_PIECE, LEAST_POSITIONS = 12, MOST_PARTS = 64, LEAST_ROWS = 192 };
-// Images of at most so many channels get a border. Where patches are transposed, it saves more.
-enum { PADDED = 1, PADDED_TURNED = 4 };
+// Images of at most so many channels get a border. Where patches are transposed or are volumes, with more rows that may
+// reach over an edge, it saves more.
+enum { PADDED = 1, PADDED_MORE = 4 };
 static const float zeros[MOST_ZEROS];
 
 static const int64_t most_cells = TFC_PRODUCTS_MOST;
@@ -135,7 +136,7 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
     p.a = (struct tfc_matrix){x, c->sizes.channels, 1};
   else
     p.source = &patches.base;
-  if (p.source) (void)tfc_patches_pad(ctx, &patches, PADDED);
+  if (p.source) (void)tfc_patches_pad(ctx, &patches, tfc_patches_are_flat(&patches) ? PADDED : PADDED_MORE);
   return tfc_products_run_finished(ctx, &p, positions, c->sizes.filters, y->data);
 }
 
@@ -291,7 +292,7 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   for (int i = 0; i < 2; i++) sum.first[i] = parts[i].first, sum.step[i] = parts[i].step;
   bool done = false;
   TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->sizes.channels, to, &done));
-  if (!done) (void)tfc_patches_pad(ctx, &patches, PADDED);
+  if (!done) (void)tfc_patches_pad(ctx, &patches, tfc_patches_are_flat(&patches) ? PADDED : PADDED_MORE);
   struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
   if (packed) {
     // the filter is already packed
@@ -499,7 +500,7 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   TFC_RETURN_IF_ERROR(filter_on_tiles(ctx, c, &patches, dy, dw->data, &done));
   if (done) return NULL;
   if (tfc_lines_pay(&patches, c->sizes.filters)) return tfc_lines_filter(ctx, &patches, dy, c->sizes.filters, dw->data);
-  if (!c->pointwise) (void)tfc_patches_pad(ctx, &patches, PADDED_TURNED);
+  if (!c->pointwise) (void)tfc_patches_pad(ctx, &patches, PADDED_MORE);
   if (tfc_pieces_pay(&patches)) return tfc_pieces_filter(ctx, &patches, dy, c->sizes.filters, dw->data);
   struct filter_job j = {.conv = c, .patches = patches, .dy = dy, .dw = dw->data};
   j.positions = product_of(c->sizes.batch, c->sizes.out);

@@ -225,7 +225,7 @@ bool tfc_patches_are_flat(const struct tfc_patches *p) {
 
 void tfc_patches_init(struct tfc_patches *p) {
   const bool apart = p->dilation[1] != 1; // the cells of a row
-  p->base = (struct tfc_gemm_source){.pack = pack, .find = find};
+  p->base = (struct tfc_gemm_source){.pack = pack, .find = find, .zeros = p->zeros};
   p->base.pieces = apart ? rows_of(p) * p->size[1] : rows_of(p);
   p->base.length = apart ? p->channels : p->size[1] * p->channels;
   p->base.neighbours = p->channels;
