@@ -5,6 +5,7 @@
 #include "runtime/device/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "runtime/base/memory_left.h"
@@ -18,6 +19,14 @@ struct tfc_memory_block {
 enum { HEADER = 128, HUGE_PAGE = 2 << 20, LOOKS = 64 };
 static const struct tfc_size_classes classes = {.smallest = 64, .largest = 64 << 20, .unit = 64};
 _Static_assert(sizeof(struct tfc_memory_block) <= HEADER, "the header holds the record");
+
+// Numbers threads in the order in which they first need a shelf.
+static uint32_t own_shelf(void) {
+  static _Atomic uint32_t next;
+  static _Thread_local uint32_t number; // plus one; 0: none yet
+  if (!number) number = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % TFC_MEMORY_SHELVES + 1;
+  return number - 1;
+}
 
 static void unmap(struct tfc_memory *m, struct tfc_memory_block *b) {
   tfc_account_give(m->account, b->capacity);
@@ -33,17 +42,19 @@ static bool make_room(void *memory, uint64_t capacity) {
   struct tfc_memory *m = memory;
   bool done = capacity != UINT64_MAX && tfc_account_reserve(m->account, capacity);
   if (done) return true;
-  pthread_mutex_lock(&m->lock);
-  for (int i = TFC_SIZE_CLASSES; i-- > 0 && !done;) {
-    struct tfc_memory_block *b = atomic_exchange(&m->last[i], NULL);
-    if (b) b->next = m->free_lists[i], m->free_lists[i] = b;
-    while ((b = m->free_lists[i]) && !done) {
-      m->free_lists[i] = b->next;
+  for (int i = 0; i < TFC_MEMORY_SHELVES; i++) pthread_mutex_lock(&m->shelves[i].lock);
+  for (int i = TFC_SIZE_CLASSES * TFC_MEMORY_SHELVES; i-- > 0 && !done;) {
+    struct tfc_memory_shelf *shelf = &m->shelves[i % TFC_MEMORY_SHELVES];
+    struct tfc_memory_block *b = atomic_exchange(&shelf->last[i / TFC_MEMORY_SHELVES], NULL);
+    struct tfc_memory_block **list = &shelf->free_lists[i / TFC_MEMORY_SHELVES];
+    if (b) b->next = *list, *list = b;
+    while ((b = *list) && !done) {
+      *list = b->next;
       unmap(m, b);
       done = capacity != UINT64_MAX && tfc_account_reserve(m->account, capacity);
     }
   }
-  pthread_mutex_unlock(&m->lock);
+  for (int i = TFC_MEMORY_SHELVES; i-- > 0;) pthread_mutex_unlock(&m->shelves[i].lock);
   return done;
 }
 
@@ -53,8 +64,16 @@ static void trim(struct tfc_memory *m) { // gives the cache back to the system
 
 tfc_status tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset) {
   *m = (struct tfc_memory){.offset = offset};
-  TFC_RETURN_IF_ERROR(tfc_account_open(device, limit, &m->account));
-  pthread_mutex_init(&m->lock, NULL);
+  m->shelves = aligned_alloc(_Alignof(struct tfc_memory_shelf), TFC_MEMORY_SHELVES * sizeof *m->shelves);
+  if (!m->shelves) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory opening %s", device);
+  memset(m->shelves, 0, TFC_MEMORY_SHELVES * sizeof *m->shelves);
+  tfc_status s = tfc_account_open(device, limit, &m->account);
+  if (s) {
+    free(m->shelves);
+    m->shelves = NULL;
+    return s;
+  }
+  for (int i = 0; i < TFC_MEMORY_SHELVES; i++) pthread_mutex_init(&m->shelves[i].lock, NULL);
   tfc_account_keeps(m->account, make_room, m);
   return NULL;
 }
@@ -64,44 +83,60 @@ void tfc_memory_deinit(struct tfc_memory *m) {
   trim(m);
   tfc_account_close(m->account);
   m->account = NULL;
-  pthread_mutex_destroy(&m->lock);
+  for (int i = 0; i < TFC_MEMORY_SHELVES; i++) pthread_mutex_destroy(&m->shelves[i].lock);
+  free(m->shelves);
+  m->shelves = NULL;
 }
 
-static void keep(struct tfc_memory *m, struct tfc_memory_block *b) {
-  pthread_mutex_lock(&m->lock);
-  b->next = m->free_lists[b->class];
-  m->free_lists[b->class] = b;
-  pthread_mutex_unlock(&m->lock);
+uint64_t tfc_memory_held(const struct tfc_memory *m) {
+  uint64_t sum = 0;
+  for (int i = 0; i < TFC_MEMORY_SHELVES; i++) sum += atomic_load_explicit(&m->shelves[i].held, memory_order_relaxed);
+  return sum;
+}
+
+static void keep(struct tfc_memory_shelf *shelf, struct tfc_memory_block *b) {
+  pthread_mutex_lock(&shelf->lock);
+  b->next = shelf->free_lists[b->class];
+  shelf->free_lists[b->class] = b;
+  pthread_mutex_unlock(&shelf->lock);
 }
 
 static void destroy(struct tfc_buffer *self) {
   struct tfc_memory_block *b = (struct tfc_memory_block *)(void *)self, *none = NULL;
   struct tfc_memory *m = self->owner;
-  atomic_fetch_sub_explicit(&m->held, b->capacity, memory_order_relaxed);
+  struct tfc_memory_shelf *shelf = &m->shelves[own_shelf()];
+  atomic_fetch_sub_explicit(&shelf->held, b->capacity, memory_order_relaxed);
   if (b->class == TFC_SIZE_CLASSES)
     unmap(m, b);
-  else if (!atomic_compare_exchange_strong_explicit(&m->last[b->class], &none, b, memory_order_release,
+  else if (!atomic_compare_exchange_strong_explicit(&shelf->last[b->class], &none, b, memory_order_release,
                                                     memory_order_relaxed))
-    keep(m, b);
+    keep(shelf, b);
 }
 
-// Takes a cached block of the class. Without a limit all of them have the same size, so any block is large enough.
-static struct tfc_memory_block *take_kept(struct tfc_memory *m, uint16_t class, size_t capacity) {
+// Takes a cached block of the class off a shelf. Without a limit all of them have the same size, so any block is large
+// enough.
+static struct tfc_memory_block *take_from(struct tfc_memory_shelf *shelf, uint16_t class, size_t capacity) {
   struct tfc_memory_block *b = NULL, **fits = NULL;
-  if (class == TFC_SIZE_CLASSES) return NULL;
-  if (atomic_load_explicit(&m->last[class], memory_order_relaxed))
-    b = atomic_exchange_explicit(&m->last[class], NULL, memory_order_acquire);
+  if (atomic_load_explicit(&shelf->last[class], memory_order_relaxed))
+    b = atomic_exchange_explicit(&shelf->last[class], NULL, memory_order_acquire);
   if (b && b->capacity >= capacity) return b;
-  if (b) keep(m, b);
-  pthread_mutex_lock(&m->lock);
+  if (b) keep(shelf, b);
+  pthread_mutex_lock(&shelf->lock);
   int looked = 0;
-  for (struct tfc_memory_block **at = &m->free_lists[class]; *at; at = &(*at)->next) {
+  for (struct tfc_memory_block **at = &shelf->free_lists[class]; *at; at = &(*at)->next) {
     if ((*at)->capacity >= capacity && (!fits || (*at)->capacity < (*fits)->capacity)) fits = at;
     if (fits && ((*fits)->capacity == capacity || ++looked >= LOOKS)) break;
   }
   b = fits ? *fits : NULL;
   if (b) *fits = b->next;
-  pthread_mutex_unlock(&m->lock);
+  pthread_mutex_unlock(&shelf->lock);
+  return b;
+}
+static struct tfc_memory_block *take_kept(struct tfc_memory *m, uint16_t class, size_t capacity) {
+  struct tfc_memory_block *b = NULL;
+  const uint32_t own = own_shelf();
+  for (uint32_t i = 0; i < TFC_MEMORY_SHELVES && class != TFC_SIZE_CLASSES && !b; i++)
+    b = take_from(&m->shelves[(own + i) % TFC_MEMORY_SHELVES], class, capacity);
   return b;
 }
 
@@ -140,7 +175,7 @@ tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_bu
     b->capacity = capacity;
     b->class = class;
   }
-  atomic_fetch_add_explicit(&m->held, b->capacity, memory_order_relaxed);
+  atomic_fetch_add_explicit(&m->shelves[own_shelf()].held, b->capacity, memory_order_relaxed);
   b->buffer =
       (struct tfc_buffer){.data = (char *)b + HEADER + m->offset, .size = bytes, .destroy = destroy, .owner = m};
   atomic_init(&b->buffer.references, 1);

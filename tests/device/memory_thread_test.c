@@ -15,11 +15,11 @@ static void to_the_byte(void **state) {
   assert_null(tfc_memory_init(&m, "emu:0", limit, 0));
   for (int round = 0; round < 2; round++) {
     for (int i = 0; i < 3; i++) assert_ok(tfc_memory_allocate(&m, piece, &b[i]));
-    assert_true(m.account->taken == limit && m.held == limit);
+    assert_true(m.account->taken == limit && tfc_memory_held(&m) == limit);
     assert_fails(tfc_memory_allocate(&m, 1, &b[3]), TFC_RESOURCE_EXHAUSTED,
                  "emu:0: out of memory: 1 B asked for, 27.0 MB in use, limit 27.0 MB, largest free block 0 B");
     for (int i = 0; i < 3; i++) tfc_buffer_release(b[i]);
-    assert_true(m.account->taken == limit && m.held == 0); // freed blocks are cached
+    assert_true(m.account->taken == limit && tfc_memory_held(&m) == 0); // freed blocks are cached
     assert_true(tfc_account_take(
         m.account, piece + 1)); // an allocation that is no block of the device: a string, an element of a list
     assert_true(m.account->taken == limit - piece + 1 && !tfc_account_take(m.account, limit));
@@ -77,7 +77,7 @@ static void side_by_side(void **state) {
       refused += (uintptr_t)one;
     }
     assert_true(limited ? refused > 100 : refused == 0);
-    assert_true(shared.held == 0 && shared.account->taken <= shared.account->limit);
+    assert_true(tfc_memory_held(&shared) == 0 && shared.account->taken <= shared.account->limit);
     const struct tfc_memory_account *account = shared.account;
     tfc_memory_deinit(&shared);
     assert_true(account->taken == 0);

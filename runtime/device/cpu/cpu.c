@@ -117,7 +117,7 @@ static tfc_status allocate(struct tfc_device *device, size_t bytes, struct tfc_b
 }
 
 static uint64_t in_use(struct tfc_device *device) {
-  return atomic_load_explicit(&cpu_of(device)->memory.held, memory_order_relaxed);
+  return tfc_memory_held(&cpu_of(device)->memory);
 }
 
 static uint64_t peak(struct tfc_device *device, bool restart) {

@@ -160,7 +160,7 @@ static uint64_t peak(struct tfc_device *device, bool restart) {
 }
 
 static uint64_t in_use(struct tfc_device *device) {
-  return atomic_load_explicit(&emulated_of(device)->memory.held, memory_order_relaxed);
+  return tfc_memory_held(&emulated_of(device)->memory);
 }
 
 static tfc_status prepare(struct tfc_device *device, const struct tfc_segment *segment, struct tfc_prepared **out) {

@@ -84,7 +84,7 @@ out:
 }
 
 static uint64_t in_use(struct tfc_device *device) {
-  return atomic_load_explicit(&plain_of(device)->memory.held, memory_order_relaxed);
+  return tfc_memory_held(&plain_of(device)->memory);
 }
 
 static uint64_t peak(struct tfc_device *device, bool restart) {
