@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/session.h"
 
 static struct tfc_output node(struct tfc_builder *b, const char *op, const struct tfc_output *in, uint32_t n,
@@ -321,11 +322,116 @@ static void deadlines(void **state) {
   tfc_graph_release(endless);
 }
 
+// --- Loops that are alike -------------------------------------------------------------------------------------------
+// h = x; for (i = first; i < limit; i += step) h = tanh(h . w). The result is h.
+static struct tfc_output build_cell(struct tfc_builder *b, const char *frame, struct tfc_output from,
+                                    struct tfc_output w, int32_t step) {
+  struct tfc_output i = variable_begin(b, frame, tfc_add_i32(b, 0)), h = variable_begin(b, frame, from);
+  struct tfc_output most = enter(b, frame, tfc_add_i32(b, 300), true), weight = enter(b, frame, w, true);
+  struct tfc_output go = tfc_add1(b, "LoopCond", tfc_add2(b, "Less", i, most));
+  struct variable vi = variable_switch(b, i, go), vh = variable_switch(b, h, go);
+  variable_end(b, vi, tfc_add2(b, "Add", vi.body, enter(b, frame, tfc_add_i32(b, step), true)));
+  variable_end(b, vh, tfc_add1(b, "Tanh", tfc_add2(b, "MatMul", vh.body, weight)));
+  return vh.exit;
+}
+
+enum { CELL = 24 };
+static struct tfc_graph *build_cells(int32_t step, struct tfc_output fetches[2]) {
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  assert_ok(tfc_builder_create(NULL, &b));
+  struct tfc_output in[4];
+  const char *const names[] = {"x0", "x1", "w0", "w1"};
+  for (int i = 0; i < 4; i++) in[i] = tfc_add_placeholder(b, names[i], TFC_FLOAT, &TFC_SHAPE_UNKNOWN);
+  for (int i = 0; i < 2; i++) fetches[i] = build_cell(b, i ? "backward" : "forward", in[i], in[2 + i], step);
+  assert_ok(tfc_builder_finish(b, &g));
+  tfc_builder_free(b);
+  return g;
+}
+
+// Runs both cells. w1 has `rows` rows. One device has all cores, or each core is a device and all runs on the first.
+static tfc_status run_cells(const struct tfc_graph *g, const struct tfc_output fetches[2], int64_t rows,
+                            const char *devices, int64_t deadline_ns, struct tfc_tensor out[2]) {
+  tfc_status s = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_tensor values[4] = {{0}};
+  struct tfc_output feeds[4];
+  const char *const names[] = {"x0", "x1", "w0", "w1"};
+  for (int i = 0; i < 4; i++) {
+    feeds[i] = (struct tfc_output){tfc_graph_find(g, tfc_str_from(names[i])), 0};
+    const struct tfc_shape shape = TFC_SHAPE(i < 2 ? 5 : i == 3 ? rows : CELL, CELL);
+    assert_ok(tfc_tensor_create(TFC_FLOAT, &shape, &values[i]));
+    for (int64_t k = 0; k < tfc_tensor_elements(&values[i]); k++)
+      ((float *)values[i].data)[k] = (float)((k * 37 + i * 11) % 23 - 11) / 29.0f;
+  }
+  TFC_TRY(s, tfc_devices_open(devices, NULL, 0, &set));
+  TFC_TRY(s, tfc_session_create(g, &(struct tfc_session_options){.devices = &set}, &session));
+  struct tfc_run_spec spec = {.feeds = feeds, .feed_count = 4, .fetches = fetches, .fetch_count = 2};
+  for (int i = 0; i < 8 && !s; i++) {
+    for (int k = 0; k < 2; k++) tfc_tensor_release(&out[k]);
+    s = tfc_session_run(session, &spec, values, out, &(struct tfc_run_options){.deadline_ns = deadline_ns});
+  }
+out:
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  for (int i = 0; i < 4; i++) tfc_tensor_release(&values[i]);
+  return s;
+}
+
+// On a device of several cores loops that are alike run side by side: with the same bits as one after the other, and
+// with the same errors and limits of time.
+static void loops_that_are_alike(void **state) {
+  (void)state;
+  struct tfc_output fetches[2];
+  struct tfc_tensor together[2] = {{0}}, alone[2] = {{0}};
+  struct tfc_graph *g = build_cells(1, fetches);
+  const int64_t limit = 100 * (int64_t)1000000000;
+  assert_ok(run_cells(g, fetches, CELL, "1", limit, together));
+  assert_ok(run_cells(g, fetches, CELL, "2", limit, alone));
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(together[i].size, alone[i].size);
+    assert_memory_equal(together[i].data, alone[i].data, alone[i].size);
+    tfc_tensor_release(&together[i]), tfc_tensor_release(&alone[i]);
+  }
+  assert_fails(run_cells(g, fetches, CELL + 1, "1", limit, together), TFC_INVALID_ARGUMENT, "MatMul");
+  tfc_graph_release(g);
+  g = build_cells(0, fetches); // without end
+  assert_fails(run_cells(g, fetches, CELL, "1", 50 * (int64_t)1000000, together), TFC_DEADLINE_EXCEEDED, "50 ms");
+  tfc_graph_release(g);
+}
+
+// The plan knows which loops are alike; those that do not run as lists, or are of another kind, are not.
+static void plans_know_alike_loops(void **state) {
+  (void)state;
+  struct tfc_output fetches[2];
+  struct tfc_graph *g = build_cells(1, fetches);
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_plan *plan = NULL;
+  struct tfc_output feeds[4];
+  const char *const names[] = {"x0", "x1", "w0", "w1"};
+  for (int i = 0; i < 4; i++) feeds[i] = (struct tfc_output){tfc_graph_find(g, tfc_str_from(names[i])), 0};
+  assert_ok(tfc_devices_open("1", NULL, 0, &set));
+  assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &set}, &session));
+  struct tfc_run_spec spec = {.feeds = feeds, .feed_count = 4, .fetches = fetches, .fetch_count = 2};
+  assert_ok(tfc_plan_create(session, &spec, &plan));
+  assert_int_equal(plan->dynamic->frame_count, 3);
+  for (uint32_t f = 1; f < 3; f++) {
+    assert_non_null(plan->dynamic->frames[f].loop);
+    assert_int_equal(plan->dynamic->frames[f].loop->alike, 2);
+  }
+  tfc_plan_free(plan);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  tfc_graph_release(g);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_device), cmocka_unit_test(several_devices), cmocka_unit_test(emulated),
-      cmocka_unit_test(mixed),      cmocka_unit_test(several_threads), cmocka_unit_test(a_stray_next_iteration),
-      cmocka_unit_test(deadlines),
+      cmocka_unit_test(one_device), cmocka_unit_test(several_devices),      cmocka_unit_test(emulated),
+      cmocka_unit_test(mixed),      cmocka_unit_test(several_threads),      cmocka_unit_test(a_stray_next_iteration),
+      cmocka_unit_test(deadlines),  cmocka_unit_test(loops_that_are_alike), cmocka_unit_test(plans_know_alike_loops),
   };
   build();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/copies.h"
 #include "runtime/exec/dynamic/frames.h"
+#include "runtime/exec/dynamic/iterations.h"
 #include "runtime/exec/dynamic/kernels.h"
 #include "runtime/exec/dynamic/nodes.h"
 #include "runtime/exec/dynamic/ready.h"
@@ -29,6 +30,8 @@ void tfc_run_loop(struct tfc_run *r) {
     if (r->ready.count) {
       struct tfc_run_item item = r->ready.data[--r->ready.count];
       tfc_run_process(r, &item);
+    } else if (r->loops.count) {
+      tfc_run_loops_that_wait(r);
     } else if (r->updates_begin < r->updates.count) {
       struct tfc_run_item item = r->updates.data[r->updates_begin++];
       if (r->updates_begin == r->updates.count) r->updates_begin = r->updates.count = 0;
@@ -108,6 +111,7 @@ void tfc_run_end(struct tfc_run *r) {
   if (!r->nested) free(r->launched);
   if (r->mailbox) tfc_run_mailbox_leave(r->mailbox);
   tfc_array_free(&r->ready);
+  tfc_array_free(&r->loops);
   tfc_array_free(&r->updates);
   tfc_array_free(&r->last);
 }

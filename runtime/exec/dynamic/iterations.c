@@ -3,6 +3,10 @@
 // ready order, as other frames do. All iterations use the value slots of the first. Between two iterations the whole
 // state of the loop is in the inputs of its Merges.
 #include "runtime/exec/dynamic/iterations.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/clock.h"
 #include "runtime/exec/dynamic/kernels.h"
 #include "runtime/exec/dynamic/nodes.h"
 #include "runtime/exec/dynamic/ready.h"
@@ -72,27 +76,136 @@ static bool run_list(struct tfc_run *r, const struct tfc_run_item *loop, const s
   return !r->failed;
 }
 
-void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item) {
+// Runs iterations until the loop's condition says that it has ended, and returns true. False: the run has failed, or
+// kernels have returned that must be handled first. Adds the number of iterations to *turns.
+static bool run_turns(struct tfc_run *r, const struct tfc_run_item *item, uint64_t *turns) {
   const struct tfc_dloop *loop = item->frame->f->loop;
   const struct tfc_dnode *by = &r->d->nodes[loop->condition];
   struct tfc_run_value *condition = item->iteration->values + by->input_begin + 1;
   int64_t goes_on = 1;
-  for (uint32_t turn = 1;; turn++) {
-    if (!run_list(r, item, loop->before, loop->before_count)) return;
+  for (uint32_t turn = 1;; turn++, ++*turns) {
+    if (!run_list(r, item, loop->before, loop->before_count)) return false;
     tfc_status s = tfc_run_index(r, by, 1, condition, &goes_on);
     if (s) {
       tfc_run_fail(r, s);
-      return;
+      return false;
     }
-    if (goes_on == 0) break;
-    if (!run_list(r, item, loop->body, loop->body_count)) return;
+    if (goes_on == 0) return true;
+    if (!run_list(r, item, loop->body, loop->body_count)) return false;
     if (r->deadline || turn % CHECK_EVERY == 0) tfc_run_check_time(r);
-    if (r->failed) return;
-    if (!r->in_flight || !atomic_load_explicit(&r->mailbox->arrived, memory_order_relaxed)) continue;
-    // Puts the loop on the ready list, so that kernels that have returned are handled first.
+    if (r->failed) return false;
+    if (r->in_flight && atomic_load_explicit(&r->mailbox->arrived, memory_order_relaxed)) return false;
+  }
+}
+
+static void leave(struct tfc_run *r, const struct tfc_run_item *item) {
+  const struct tfc_dloop *loop = item->frame->f->loop;
+  if (run_list(r, item, loop->leaving, loop->leaving_count)) tfc_run_finish(r, item, r->outs);
+}
+
+void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item) {
+  uint64_t turns = 0;
+  if (run_turns(r, item, &turns)) {
+    leave(r, item);
+  } else if (!r->failed) { // puts the loop on the ready list, so that kernels that have returned are handled first
     tfc_run_make_ready(r, item->node, item->frame, item->iteration, false);
     item->iteration->outstanding--;
+  }
+}
+
+// --- Side by side -------------------------------------------------------------------------------------------------
+// Loops change nothing but their own frames before they are left, so each may run on a thread of its own. A thread has
+// a copy of the run, whose kernels do not divide their work. What loops share (constants, lists) is only read, and its
+// references are counted atomically. Loops are left one after the other, in the order in which they became ready.
+//
+// Each core then reads all weights of its loop, which may be more than its cache holds, where an operation that is
+// divided reads half of them. So both ways are measured in the first steps, and the faster one is kept.
+enum { SIDE_BY_SIDE, ONE_BY_ONE, MEASURED = 3 };
+struct side_job {
+  struct tfc_run run;
+  struct tfc_run_item item;
+  uint64_t turns;
+};
+
+static int cores_of(const struct tfc_run *r, const struct tfc_run_item *item) {
+  return r->envs[r->d->nodes[item->frame->f->loop->condition].device].threads;
+}
+
+bool tfc_run_waits_for_others(const struct tfc_run *r, const struct tfc_run_item *item) {
+  const struct tfc_dloop *loop = item->frame->f->loop;
+  const int cores = cores_of(r, item);
+  // A trace has one buffer for each device, into which one thread writes.
+  return cores > 1 && loop->alike >= (uint32_t)cores && !r->nested && !r->partial && !r->copies && !r->step->trace;
+}
+
+static void run_job(void *arg, int64_t begin, int64_t end) {
+  struct side_job *jobs = arg;
+  for (int64_t i = begin; i < end; i++) run_turns(&jobs[i].run, &jobs[i].item, &jobs[i].turns);
+}
+
+// Runs all loops that wait side by side, and adds their iterations to *turns. False: no memory to do so.
+static bool run_side_by_side(struct tfc_run *r, uint64_t *turns) {
+  const uint32_t count = (uint32_t)r->loops.count, devices = r->session->device_count, outs = r->d->most_outputs + 2u;
+  struct side_job *jobs = calloc(count, sizeof *jobs);
+  struct tfc_kernel_env *envs = calloc((size_t)count * devices, sizeof *envs);
+  struct tfc_run_value *values = calloc((size_t)count * outs, sizeof *values);
+  struct tfc_kernel_env *env = &r->envs[r->d->nodes[r->loops.data[0].frame->f->loop->condition].device];
+  const bool fits = jobs && envs && values;
+  for (uint32_t i = 0; fits && i < count; i++) {
+    struct tfc_run *own = &jobs[i].run;
+    jobs[i].item = r->loops.data[i];
+    *own = (struct tfc_run){.plan = r->plan, .d = r->d, .session = r->session, .step = r->step};
+    own->deadline = r->deadline, own->cancel = r->cancel, own->root = r->root, own->mailbox = r->mailbox;
+    own->envs = envs + (size_t)i * devices, own->outs = values + (size_t)i * outs;
+    for (uint32_t d = 0; d < devices; d++) {
+      own->envs[d] = r->envs[d];
+      own->envs[d].threads = 1, own->envs[d].parallel_for = NULL;
+    }
+  }
+  if (fits) {
+    r->loops.count = 0;
+    env->parallel_for(env, count, 1, run_job, jobs);
+  }
+  for (uint32_t i = 0; fits && i < count; i++) {
+    *turns += jobs[i].turns;
+    if (jobs[i].run.failed) tfc_run_fail(r, jobs[i].run.status);
+  }
+  for (uint32_t i = 0; fits && i < count && !r->failed; i++) leave(r, &jobs[i].item);
+  free(jobs);
+  free(envs);
+  free(values);
+  return fits;
+}
+
+static void run_one_by_one(struct tfc_run *r, uint64_t *turns) {
+  for (size_t i = 0; i < r->loops.count && !r->failed; i++)
+    if (run_turns(r, &r->loops.data[i], turns)) leave(r, &r->loops.data[i]);
+  r->loops.count = 0;
+}
+
+static int way_of(struct tfc_dloop *loop) {
+  uint64_t ticks[2];
+  for (int way = SIDE_BY_SIDE; way <= ONE_BY_ONE; way++) {
+    if (atomic_load_explicit(&loop->times[way].count, memory_order_relaxed) < MEASURED) return way;
+    ticks[way] = atomic_load_explicit(&loop->times[way].ticks, memory_order_relaxed);
+  }
+  return ticks[ONE_BY_ONE] < ticks[SIDE_BY_SIDE];
+}
+
+void tfc_run_loops_that_wait(struct tfc_run *r) {
+  const struct tfc_run_item first = r->loops.data[0];
+  struct tfc_dloop *loop = first.frame->f->loop;
+  if (r->loops.count < (size_t)cores_of(r, &first) || r->in_flight) {
+    r->loops.count--;
+    memmove(r->loops.data, r->loops.data + 1, r->loops.count * sizeof first);
+    tfc_run_iterate(r, &first);
     return;
   }
-  if (run_list(r, item, loop->leaving, loop->leaving_count)) tfc_run_finish(r, item, r->outs);
+  int way = way_of(loop);
+  uint64_t turns = 0, begin = tfc_ticks();
+  if (way == SIDE_BY_SIDE && !run_side_by_side(r, &turns)) way = ONE_BY_ONE;
+  if (way == ONE_BY_ONE) run_one_by_one(r, &turns);
+  const uint64_t each = (tfc_ticks() - begin) / (turns + 1), best = atomic_load(&loop->times[way].ticks);
+  const uint32_t count = atomic_fetch_add(&loop->times[way].count, 1);
+  if (count == 0 || each < best) atomic_store(&loop->times[way].ticks, each);
 }

@@ -245,6 +245,40 @@ static bool feeds_itself(const struct finder *x, uint32_t f, bool *seen, uint32_
   return false;
 }
 
+// Whether other threads may run other operations while this node runs: it changes nothing outside of its loop.
+static bool keeps_apart(const struct tfc_dnode *n) {
+  const uint32_t shared = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_FUNCTIONAL | TFC_OP_SAVES | TFC_OP_FILES;
+  const bool reads = n->def && n->def->role == TFC_ROLE_READ;
+  return (reads || !(flags_of(n) & shared)) && !n->ordered && !n->node_state && !n->reference_inputs;
+}
+static bool all_keep_apart(const struct tfc_dloop *loop) {
+  for (uint32_t i = 0; i < loop->before_count; i++)
+    if (!keeps_apart(&loop->before[i])) return false;
+  for (uint32_t i = 0; i < loop->body_count; i++)
+    if (!keeps_apart(&loop->body[i])) return false;
+  return true;
+}
+static bool are_alike(const struct tfc_dloop *a, const struct tfc_dloop *b) {
+  if (a->before_count != b->before_count || a->body_count != b->body_count) return false;
+  for (uint32_t i = 0; i < a->before_count; i++)
+    if (a->before[i].kind != b->before[i].kind || a->before[i].def != b->before[i].def) return false;
+  for (uint32_t i = 0; i < a->body_count; i++)
+    if (a->body[i].kind != b->body[i].kind || a->body[i].def != b->body[i].def) return false;
+  return true;
+}
+
+// Counts for each loop those that are as long, such as the two directions of a recurrent layer.
+static void count_alike(struct tfc_dynamic *d) {
+  for (uint32_t f = 1; f < d->frame_count; f++) {
+    struct tfc_dloop *loop = d->frames[f].loop;
+    if (!loop || !all_keep_apart(loop)) continue;
+    for (uint32_t g = 1; g < d->frame_count; g++) {
+      const struct tfc_dloop *other = d->frames[g].loop;
+      loop->alike += other && are_alike(loop, other) && all_keep_apart(other);
+    }
+  }
+}
+
 tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena) {
   tfc_status s = NULL;
   struct finder x = {.d = d};
@@ -280,6 +314,7 @@ tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena
     TFC_TRY(s, make_loop(&x, f, condition, arena));
   }
   TFC_TRY(s, join_edges(&x, arena));
+  count_alike(d);
 out:
   free(x.source);
   free(x.waits);

@@ -150,7 +150,10 @@ void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item) {
     return;
   }
   if (n->kind == TFC_DNODE_LOOP) {
-    tfc_run_iterate(r, item);
+    if (!tfc_run_waits_for_others(r, item))
+      tfc_run_iterate(r, item);
+    else if (!tfc_array_push(&r->loops, *item))
+      tfc_run_fail(r, tfc_status_no_memory("running a step"));
     return;
   }
   if (n->kind == TFC_DNODE_OP && (n->is_async || (!r->d->inline_only && !n->direct) || n->input_count > TFC_RUN_FEW ||

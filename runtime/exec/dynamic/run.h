@@ -86,6 +86,7 @@ struct tfc_run {
   struct tfc_run_frame *root, *frames;
   struct tfc_run_iteration **pools;     // [frame_count]
   TFC_ARRAY(struct tfc_run_item) ready; // a stack
+  TFC_ARRAY(struct tfc_run_item) loops; // that wait until nothing else is ready, to run side by side
   // Updates of variables: a queue that is used when nothing else is ready, because nodes that were ready before still
   // read the old value if no edge orders them.
   TFC_ARRAY(struct tfc_run_item) updates;
