@@ -8,10 +8,10 @@
 #include "cli/program.h"
 #include "cli/untrusted.h"
 #include "reports/compare.h"
+#include "reports/compare_page.h"
 #include "reports/critical.h"
 #include "reports/gaps.h"
 #include "reports/lists.h"
-#include "reports/lists_page.h"
 #include "reports/memory.h"
 #include "reports/nodes.h"
 #include "reports/reports.h"
@@ -194,13 +194,7 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
   case COMPARE:
     TFC_TRY(s, tfc_report_compare(store, runs, run_count, &lists));
     if (o->out) {
-      TFC_TRY(
-          s,
-          tfc_report_lists_page(
-              &lists, "Runs compared",
-              "Against the first of them. Noise: the 95&nbsp;% intervals of the medians meet; runs are not measured in "
-              "turns, so what the machine did meanwhile shows in rivals.",
-              o->out));
+      TFC_TRY(s, tfc_report_compare_page(&lists, tfc_store_path(store), o->out));
       tfc_say("Written: %s/index.html", o->out);
     }
     TFC_TRY(s, print_lists(o, &lists));

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 #include "reports/compare.h"
+#include "reports/html.h"
 #include "reports/lists.h"
 #include "reports/reports.h"
+#include "reports/summary.h"
 #include "runtime/base/units.h"
 
 enum { SHOWN_TYPES = 20 }; // types of operations in the text on two runs
@@ -18,7 +20,7 @@ struct interval {
 };
 struct side { // one of the runs that are compared
   struct tfc_query_args args;
-  struct tfc_table run, result, steps, ops, totals, memory, moved;
+  struct tfc_table run, result, steps, ops, totals, memory, moved, pairs;
   struct interval step;
   char name[32], math[16];
   double peak, moved_nodes;
@@ -115,6 +117,7 @@ static tfc_status load(struct tfc_store *store, int64_t run, const struct side *
   TFC_TRY(s, tfc_table_query(store, sql_ops, &out->args, &out->ops));
   TFC_TRY(s, tfc_table_query(store, sql_totals, &out->args, &out->totals));
   TFC_TRY(s, tfc_table_query(store, sql_memory, &out->args, &out->memory));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_pairs, &out->args, &out->pairs));
   struct tfc_query_args moved = out->args;
   moved.other = first ? first->args.run : out->args.run;
   moved.step = first ? first->args.placement : out->args.placement;
@@ -136,7 +139,7 @@ out:
 }
 static void unload(struct side *side) {
   struct tfc_table *const tables[] = {&side->run,    &side->result, &side->steps, &side->ops,
-                                      &side->totals, &side->memory, &side->moved};
+                                      &side->totals, &side->memory, &side->moved, &side->pairs};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) tfc_table_deinit(tables[i]);
 }
 
@@ -151,11 +154,11 @@ static struct tfc_cell copied(struct tfc_report_lists *lists, const struct tfc_c
 }
 
 static tfc_status list_runs(const struct side *sides, uint32_t count, struct tfc_report_lists *lists) {
-  static const char *const columns[] = {
-      "run_id",         "graph",      "label",        "algorithm",   "state",          "cpu_model",
-      "step_median_us", "step_q1_us", "step_q3_us",   "step_count",  "whole_us",       "best_single_us",
-      "expert_us",      "bound_us",   "simulated_us", "transfers",   "transfer_bytes", "step_low_us",
-      "step_high_us",   "ratio",      "verdict",      "moved_nodes", "peak_bytes",     NULL};
+  static const char *const columns[] = {"run_id",    "graph",          "label",       "algorithm",    "state",
+                                        "cpu_model", "step_median_us", "step_q1_us",  "step_q3_us",   "step_count",
+                                        "whole_us",  "best_single_us", "expert_us",   "bound_us",     "simulated_us",
+                                        "transfers", "transfer_bytes", "step_low_us", "step_high_us", "ratio",
+                                        "verdict",   "moved_nodes",    "peak_bytes",  "graph_sha256", NULL};
   struct tfc_table *t = &lists->tables[0];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_table_init(t, columns));
@@ -167,6 +170,7 @@ static tfc_status list_runs(const struct side *sides, uint32_t count, struct tfc
     for (uint32_t c = 15; c < 17; c++) row[c] = copied(lists, tfc_table_find(&x->result, 0, columns[c]));
     row[17] = tfc_cell_real(x->step.low), row[18] = tfc_cell_real(x->step.high);
     row[22] = tfc_cell_real(x->peak);
+    row[23] = copied(lists, tfc_table_find(&x->run, 0, "graph_sha256"));
     if (i == 0) continue;
     row[19] = tfc_cell_real(tfc_table_number(&x->run, 0, "step_median_us") /
                             tfc_table_number(&sides[0].run, 0, "step_median_us"));
@@ -238,15 +242,19 @@ out:
 }
 
 // Lists the rows of one query for each run, with the run's id in the first column.
-static tfc_status list_each(const struct side *sides, uint32_t count, bool moved, struct tfc_report_lists *lists) {
+enum { MOVED = 2, DEVICES, TRAFFIC };
+static tfc_status list_each(const struct side *sides, uint32_t count, int which, struct tfc_report_lists *lists) {
   static const char *const moved_columns[] = {"run_id", "scope", "source", "target", "nodes", NULL};
   static const char *const device_columns[] = {"run_id",       "device", "peak_bytes", "limit_bytes",
                                                "busy_percent", "nodes",  NULL};
-  struct tfc_table *t = &lists->tables[moved ? 2 : 3];
+  static const char *const pair_columns[] = {"run_id", "source", "target", "number", "bytes", "time_us", NULL};
+  struct tfc_table *t = &lists->tables[which];
   tfc_status s = NULL;
-  TFC_TRY(s, tfc_table_init(t, moved ? moved_columns : device_columns));
-  for (uint32_t i = moved; i < count; i++) {
-    const struct tfc_table *from = moved ? &sides[i].moved : &sides[i].memory;
+  TFC_TRY(s, tfc_table_init(t, which == MOVED ? moved_columns : which == DEVICES ? device_columns : pair_columns));
+  for (uint32_t i = which == MOVED; i < count; i++) {
+    const struct tfc_table *from = which == MOVED     ? &sides[i].moved
+                                   : which == DEVICES ? &sides[i].memory
+                                                      : &sides[i].pairs;
     for (uint32_t r = 0; r < from->row_count; r++) {
       struct tfc_cell *row;
       TFC_TRY(s, tfc_table_add(t, &row));
@@ -425,16 +433,15 @@ static void print_legend(const struct tfc_report_lists *lists, uint32_t count, s
 
 tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint32_t count,
                               struct tfc_report_lists *out) {
-  struct tfc_report_lists lists = {.names = {"runs", "operations", "moved", "devices"}};
+  struct tfc_report_lists lists = {.names = {"runs", "operations", "moved", "devices", "traffic"}};
   struct side *sides = calloc((size_t)count + 1, sizeof *sides);
   tfc_status s = NULL;
   if (!sides) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < count; i++) TFC_TRY(s, load(store, runs[i], i ? &sides[0] : NULL, &sides[i]));
-  lists.count = 4;
+  lists.count = 5;
   TFC_TRY(s, list_runs(sides, count, &lists));
   TFC_TRY(s, list_operations(sides, count, &lists));
-  TFC_TRY(s, list_each(sides, count, true, &lists));
-  TFC_TRY(s, list_each(sides, count, false, &lists));
+  for (int which = MOVED; which <= TRAFFIC; which++) TFC_TRY(s, list_each(sides, count, which, &lists));
   if (count == 2)
     print_two(&sides[0], &sides[1], &lists, &lists.text);
   else
@@ -451,4 +458,18 @@ out:
   free(sides);
   tfc_report_lists_deinit(&lists);
   return s;
+}
+
+void tfc_report_compare_queries(struct tfc_text *out) {
+  const char *const queries[] = {tfc_report_sql_run, sql_result, sql_steps, sql_ops,
+                                 sql_totals,         sql_memory, sql_moved, tfc_report_sql_pairs};
+  struct tfc_text all = {0};
+  for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) tfc_text_printf(&all, "%s;\n", queries[i]);
+  if (all.data)
+    tfc_html_query(out,
+                   "The queries behind this page, for each run (of the nodes that moved :other is the first run and "
+                   ":step its placement)",
+                   all.data);
+  out->failed |= all.failed;
+  tfc_text_deinit(&all);
 }

@@ -188,6 +188,58 @@ static void print_path(const struct tfc_table *t, double step_us, struct tfc_tex
   }
 }
 
+// Lists the path of the step args->step, and the shares in the paths of the steps that `sql` selects, which
+// *out_steps gets. `out_end`: when the step ends; `out_graph`: the run has edges.
+static tfc_status list_all(struct tfc_store *store, const struct tfc_query_args *args, const char *sql,
+                           struct tfc_report_lists *lists, struct tfc_table *out_steps, int64_t *out_end,
+                           bool *out_graph) {
+  struct tfc_traced traced = {0};
+  struct tfc_table steps = {0}, step_edges = {0};
+  struct shares types = {0}, edges = {0};
+  int64_t total = 0;
+  tfc_status s = NULL;
+  lists->names[0] = "path", lists->names[1] = "operations", lists->names[2] = "edges";
+  lists->count = 3;
+  TFC_TRY(s, tfc_traced_load(store, args, &traced));
+  TFC_TRY(s, list_path(&traced, lists));
+  TFC_TRY(s, tfc_traced_edges(store, args, &step_edges));
+  *out_graph = traced.edge_count > 0;
+  *out_end = traced.end;
+  TFC_TRY(s, tfc_table_query(store, sql, args, &steps));
+  for (uint32_t r = 0; r < steps.row_count; r++) {
+    struct tfc_query_args one = *args;
+    one.step = tfc_table_cell(&steps, r, 0)->integer;
+    tfc_traced_deinit(&traced);
+    TFC_TRY(s, tfc_traced_load_step(store, &one, &step_edges, &traced));
+    total += traced.end;
+    TFC_TRY(s, add_path(&traced, &lists->arena, &types, &edges));
+  }
+  TFC_TRY(s, list_shares(&types, &edges, steps.row_count, total, lists));
+  *out_steps = steps;
+  steps = (struct tfc_table){0};
+out:
+  tfc_traced_deinit(&traced);
+  tfc_table_deinit(&steps);
+  tfc_table_deinit(&step_edges);
+  return s;
+}
+
+tfc_status tfc_report_critical_step(struct tfc_store *store, const struct tfc_query_args *args,
+                                    struct tfc_report_lists *out) {
+  struct tfc_report_lists lists = {0};
+  struct tfc_table steps = {0};
+  int64_t end;
+  bool graph;
+  tfc_status s = NULL;
+  TFC_TRY(s, list_all(store, args, "SELECT :step AS step", &lists, &steps, &end, &graph));
+  *out = lists;
+  lists = (struct tfc_report_lists){0};
+out:
+  tfc_report_lists_deinit(&lists);
+  tfc_table_deinit(&steps);
+  return s;
+}
+
 tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
   // More than half of the steps, those nearest to the median: a few slow ones do not decide the path.
   static const char sql_steps[] =
@@ -197,31 +249,15 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
       " (SELECT phase FROM v_step WHERE run_id = :run AND placement_id = :placement AND step = :step) AND EXISTS"
       " (SELECT 1 FROM v_op o WHERE o.run_id = :run AND o.placement_id = :placement AND o.step = s.step)) WHERE"
       " place <= n / 2 + 1 ORDER BY step";
-  struct tfc_report_lists lists = {.names = {"path", "operations", "edges"}};
-  struct tfc_traced traced = {0};
-  struct tfc_table steps = {0}, step_edges = {0};
-  struct shares types = {0}, edges = {0};
+  struct tfc_report_lists lists = {0};
+  struct tfc_table steps = {0};
   struct tfc_query_args args;
-  int64_t total = 0, end = 0;
+  int64_t end = 0;
+  bool graph = false;
   char a[32], name[96], from[96], to[96];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
-  lists.count = 3;
-  TFC_TRY(s, tfc_traced_load(store, &args, &traced));
-  TFC_TRY(s, list_path(&traced, &lists));
-  TFC_TRY(s, tfc_traced_edges(store, &args, &step_edges));
-  const bool graph = traced.edge_count > 0;
-  end = traced.end;
-  TFC_TRY(s, tfc_table_query(store, sql_steps, &args, &steps));
-  for (uint32_t r = 0; r < steps.row_count; r++) {
-    struct tfc_query_args one = args;
-    one.step = tfc_table_cell(&steps, r, 0)->integer;
-    tfc_traced_deinit(&traced);
-    TFC_TRY(s, tfc_traced_load_step(store, &one, &step_edges, &traced));
-    total += traced.end;
-    TFC_TRY(s, add_path(&traced, &lists.arena, &types, &edges));
-  }
-  TFC_TRY(s, list_shares(&types, &edges, steps.row_count, total, &lists));
+  TFC_TRY(s, list_all(store, &args, sql_steps, &lists, &steps, &end, &graph));
   struct tfc_text *text = &lists.text;
   const char *simulated = tfc_report_simulated(store, &args);
   tfc_text_printf(text, "Run %lld: critical path of the answer%s\n", (long long)args.run, simulated);
@@ -258,8 +294,6 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
   lists = (struct tfc_report_lists){0};
 out:
   tfc_report_lists_deinit(&lists);
-  tfc_traced_deinit(&traced);
-  tfc_table_deinit(&step_edges);
   tfc_table_deinit(&steps);
   return s;
 }

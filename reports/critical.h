@@ -8,5 +8,8 @@
 // sum up its shares by type of operation and by transferred tensor, over the traced steps of
 // the same phase that are nearest to the median: more than half of them.
 TFC_MUST_USE tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
+// Makes the same tables of the step args->step alone, for the first screen and the page; without a text.
+TFC_MUST_USE tfc_status tfc_report_critical_step(struct tfc_store *store, const struct tfc_query_args *args,
+                                                 struct tfc_report_lists *out);
 
 #endif

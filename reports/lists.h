@@ -14,8 +14,8 @@
 
 struct tfc_report_lists {
   uint32_t count;
-  const char *names[4];
-  struct tfc_table tables[4];
+  const char *names[5];
+  struct tfc_table tables[5];
   struct tfc_text text;
   struct tfc_arena arena; // owns the strings that cells point to
 };

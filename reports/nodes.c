@@ -21,26 +21,26 @@ const char tfc_report_sql_nodes[] =
     " device ORDER BY us) - 1 AS k, COUNT(*) OVER (PARTITION BY node_id, device) - 1 AS last FROM mine), times AS"
     " (SELECT node_id, device, MAX(last) + 1 AS samples, " QUANTILE("1") " AS q1_us, " QUANTILE(
         "2") " AS median_us, " QUANTILE("3") " AS q3_us, MIN(us) AS fastest_us, NULLIF(SUM(step = :step), 0) AS runs, "
-                                             "NULL AS total_samples, NULL AS"
-                                             " total_median_us FROM ranked GROUP BY node_id, device UNION ALL SELECT "
-                                             "node_id, device, NULL, NULL, NULL,"
-                                             " NULL, fastest_us, NULL, samples, median_us FROM v_op_total WHERE run_id "
-                                             "= "
-                                             ":run AND placement_id ="
-                                             " :placement), merged AS (SELECT node_id, device, COALESCE(MAX(samples), "
-                                             "MAX(total_samples)) AS samples,"
-                                             " COALESCE(MAX(median_us), MAX(total_median_us)) AS median_us, MAX(q1_us) "
-                                             "AS q1_us, MAX(q3_us) AS q3_us,"
-                                             " MIN(fastest_us) AS fastest_us, COALESCE(MAX(runs), 1) AS runs FROM "
-                                             "times GROUP BY node_id, device) "
-                                             "SELECT m.node_id, n.name AS node,"
-                                             " n.op, m.device, n.unit_id, m.samples, m.median_us, m.q1_us, m.q3_us, "
-                                             "m.fastest_us, n.output_bytes,"
-                                             " n.bytes_touched, n.memory_bytes, n.flops, m.runs, m.median_us * m.runs "
-                                             "AS step_us, NULL AS slack_us FROM merged "
-                                             "m CROSS JOIN v_node n ON"
-                                             " n.run_id = :run AND n.node_id = m.node_id ORDER BY step_us DESC, "
-                                             "m.node_id";
+                                             "SUM(CASE WHEN step = :step"
+                                             " THEN us END) AS step_us, NULL AS total_samples, NULL AS total_median_us "
+                                             "FROM ranked GROUP BY node_id, device"
+                                             " UNION ALL SELECT node_id, device, NULL, NULL, NULL, NULL, fastest_us, "
+                                             "NULL, NULL, samples, median_us FROM"
+                                             " v_op_total WHERE run_id = :run AND placement_id = :placement), merged "
+                                             "AS (SELECT node_id, device,"
+                                             " COALESCE(MAX(samples), MAX(total_samples)) AS samples, "
+                                             "COALESCE(MAX(median_us), MAX(total_median_us)) AS"
+                                             " median_us, MAX(q1_us) AS q1_us, MAX(q3_us) AS q3_us, MIN(fastest_us) AS "
+                                             "fastest_us, MAX(runs) AS runs,"
+                                             " MAX(step_us) AS step_us FROM times GROUP BY node_id, device) SELECT "
+                                             "m.node_id, n.name AS node, n.op, m.device,"
+                                             " n.unit_id, m.samples, m.median_us, m.q1_us, m.q3_us, m.fastest_us, "
+                                             "n.output_bytes, n.bytes_touched,"
+                                             " n.memory_bytes, n.flops, CASE WHEN :step < 0 THEN 1 ELSE m.runs END AS "
+                                             "runs, CASE WHEN :step < 0 THEN"
+                                             " m.median_us ELSE m.step_us END AS step_us, NULL AS slack_us FROM merged "
+                                             "m CROSS JOIN v_node n ON n.run_id = :run"
+                                             " AND n.node_id = m.node_id ORDER BY step_us DESC, m.node_id";
 
 // The slack of a node is the smallest slack of its operations in the step.
 static tfc_status add_slack(struct tfc_table *t, const struct tfc_traced *traced) {
@@ -87,8 +87,9 @@ tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_
     TFC_TRY(s, tfc_traced_load(store, &args, &traced));
     if (traced.edge_count) TFC_TRY(s, add_slack(t, &traced));
   }
+  const char *simulated = tfc_report_simulated(store, &args);
   tfc_text_printf(&lists.text, "Run %lld: operations of the answer, by their time in a step%s\n\n", (long long)args.run,
-                  tfc_report_simulated(store, &args));
+                  simulated);
   tfc_text_printf(&lists.text, "  %-9s %10s %9s %9s %-10s %s\n", "in a step", "half range", "bytes", "slack", "device",
                   "operation");
   for (uint32_t r = 0; r < t->row_count && r < SHOWN; r++) {
@@ -102,9 +103,13 @@ tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_
   }
   if (t->row_count > SHOWN)
     tfc_text_printf(&lists.text, "  and %u more: --csv and --json have all\n", t->row_count - SHOWN);
+  if (args.step < 0)
+    tfc_text_printf(&lists.text, "\nIn a step: the median, because no step was traced.\n");
+  else
+    tfc_text_printf(&lists.text, "\nIn a step: all its runs in step %lld%s.\n", (long long)args.step,
+                    *simulated ? ", which was simulated" : ", the traced one nearest to the median");
   tfc_text_printf(&lists.text,
-                  "\nIn a step: the median, times how often it runs in a step (in loops).\nHalf range: half of the "
-                  "distance between the quartiles. Bytes: of the outputs.\n"
+                  "Half range: half of the distance between the quartiles. Bytes: of the outputs.\n"
                   "Slack: how much later it could have ended in a step that takes no longer%s.\n",
                   traced.edge_count ? "" : "\n(this run has no edges that would tell)");
   if (lists.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -38,22 +38,22 @@ static void add_result(struct tfc_page *p, uint32_t r, double answer, double top
   } else {
     tfc_page_escaped(p, tfc_table_text(t, r, "placement"));
   }
-  tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"wide\">", tfc_html_us(a, us));
+  tfc_page_add(p, "</td><td class=\"n\" data-l=\"step\">%s</td><td class=\"wide\">", tfc_html_us(a, us));
   if (us == us && top > 0) tfc_page_add(p, "<span class=\"bar\" style=\"width:%.1f%%\"></span>", 100 * us / top);
   if (!tfc_page_modelled(p)) {
-    tfc_page_add(p, "</td><td class=\"n\">");
+    tfc_page_add(p, "</td><td class=\"n\" data-l=\"quartiles\">");
     if (tfc_table_number(t, r, "step_q1_us") == tfc_table_number(t, r, "step_q1_us"))
       tfc_page_add(p, "%s – %s", tfc_html_us(b, tfc_table_number(t, r, "step_q1_us")),
                    tfc_html_us(c, tfc_table_number(t, r, "step_q3_us")));
-    tfc_page_add(p, "</td><td class=\"n\">");
+    tfc_page_add(p, "</td><td class=\"n\" data-l=\"steps\">");
     if (steps > 0) tfc_page_add(p, "%.0f", steps);
   }
-  tfc_page_add(p, "</td><td class=\"n\">");
+  tfc_page_add(p, "</td><td class=\"n\" data-l=\"answer is\">");
   if (us == us && answer > 0 && !is_answer && fabs(us / answer - 1) < 0.005)
     tfc_page_add(p, "as fast");
   else if (us == us && answer > 0 && !is_answer)
     tfc_page_add(p, "%.2f× %s", us >= answer ? us / answer : answer / us, us >= answer ? "faster" : "slower");
-  tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>",
+  tfc_page_add(p, "</td><td class=\"n\" data-l=\"simulated\">%s</td><td class=\"n\" data-l=\"moved\">%s</td><td>",
                tfc_html_us(a, tfc_table_number(t, r, "simulated_us")), tfc_html_bytes(b, moved));
   if (!tfc_str_is(state, "ok") && !tfc_str_equal(state, label)) {
     tfc_page_add(p, "<span class=\"tag odd\">");
@@ -72,11 +72,12 @@ static void add_result(struct tfc_page *p, uint32_t r, double answer, double top
 
 // A simulated step has no quartiles, and is one.
 static void begin_results(struct tfc_page *p) {
-  tfc_page_add(p,
-               "<div class=\"scroll\"><table><thead><tr><th>placement</th><th class=\"n\">step</th><th></th>%s"
-               "<th class=\"n\">answer is</th><th class=\"n\">simulated</th><th class=\"n\">moved</th><th></th></tr>"
-               "</thead><tbody>\n",
-               tfc_page_modelled(p) ? "" : "<th class=\"n\">quartiles</th><th class=\"n\">steps</th>");
+  tfc_page_add(
+      p,
+      "<div class=\"scroll\"><table class=\"stack\"><thead><tr><th>placement</th><th class=\"n\">step</th><th></th>%s"
+      "<th class=\"n\">answer is</th><th class=\"n\">simulated</th><th class=\"n\">moved</th><th></th></tr>"
+      "</thead><tbody>\n",
+      tfc_page_modelled(p) ? "" : "<th class=\"n\">quartiles</th><th class=\"n\">steps</th>");
 }
 
 static void add_results(struct tfc_page *p) {
@@ -294,6 +295,7 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
     tfc_page_add(&p, "</p>\n");
   }
   TFC_TRY(s, add_warnings(&p));
+  tfc_page_basis(&p);
   TFC_TRY(s, tfc_page_summary(&p));
   add_next(&p);
   add_results(&p);

@@ -31,7 +31,8 @@ tfc_str tfc_page_text(const struct tfc_page *p, const char *column);
 bool tfc_page_modelled(const struct tfc_page *p); // nothing was run: the page shows the results of a simulation
 tfc_str tfc_page_base_name(tfc_str path);
 
-void tfc_page_head(struct tfc_page *p); // title, verdict, cards
+void tfc_page_head(struct tfc_page *p);  // title, verdict, cards
+void tfc_page_basis(struct tfc_page *p); // says of which step the figures of the page are
 // Adds the tensors that fill each device's memory at the moment when it holds most.
 TFC_MUST_USE tfc_status tfc_page_memory(struct tfc_page *p);
 TFC_MUST_USE tfc_status tfc_page_beside(struct tfc_page *p); // compares virtual devices of one GPU, if there are any

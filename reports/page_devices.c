@@ -31,7 +31,7 @@ static void add_idle(struct tfc_page *p) {
   tfc_page_add(
       p, "<p>Why they stood still: the host had not launched yet, a tensor was on its way, another device was not done,"
          " or the device was done before the step. Shares of the step.</p>\n<div "
-         "class=\"scroll\"><table><thead><tr><th>device</th>");
+         "class=\"scroll\"><table class=\"stack\"><thead><tr><th>device</th>");
   for (size_t c = 0; c < sizeof causes / sizeof *causes; c++)
     tfc_page_add(p, "<th class=\"n\">%s</th>", causes[c].title);
   tfc_page_add(p, "<th class=\"n\">longest launch</th></tr></thead><tbody>\n");
@@ -42,11 +42,11 @@ static void add_idle(struct tfc_page *p) {
     tfc_page_add(p, "</td>");
     for (size_t c = 0; c < sizeof causes / sizeof *causes; c++) {
       double share = tfc_table_number(t, r, causes[c].column);
-      tfc_page_add(p, "<td class=\"n\">");
+      tfc_page_add(p, "<td class=\"n\" data-l=\"%s\">", causes[c].title);
       if (share == share) tfc_page_add(p, "%.1f %%", share);
       tfc_page_add(p, "</td>");
     }
-    tfc_page_add(p, "<td class=\"n\">");
+    tfc_page_add(p, "<td class=\"n\" data-l=\"longest launch\">");
     if (gap == gap) tfc_page_add(p, "%s", tfc_html_us(a, gap));
     tfc_page_add(p, "</td></tr>\n");
   }
@@ -59,12 +59,12 @@ void tfc_page_devices(struct tfc_page *p) {
   tfc_page_add(
       p,
       "<h2>Devices</h2>\n<p>Under the answer%s. %s.</p>\n<div "
-      "class=\"scroll\"><table><thead><tr><th>device</th>"
+      "class=\"scroll\"><table class=\"stack\"><thead><tr><th>device</th>"
       "<th>hardware</th><th class=\"n\">cores</th><th class=\"n\">busy</th><th></th><th class=\"n\">operations</th>"
       "<th class=\"n\">received</th><th class=\"n\">peak memory</th><th class=\"n\">limit</th><th></th></tr></thead>"
       "<tbody>\n",
       tfc_report_simulated(p->store, &p->args),
-      tfc_page_modelled(p) ? "Shares are those of the step" : "Shares are medians over the traced steps");
+      p->args.step >= 0 ? "Shares are those of the step" : "Shares are medians over the steps");
   for (uint32_t r = 0; r < t->row_count; r++) {
     double busy = tfc_table_number(t, r, "busy_percent"), cores = tfc_table_number(t, r, "cores");
     tfc_str label = tfc_table_text(t, r, "label");
@@ -73,24 +73,24 @@ void tfc_page_devices(struct tfc_page *p) {
     tfc_page_add(p, "</td><td class=\"note\">");
     const tfc_str model = tfc_table_text(t, r, "model"); // a described device has only a kind
     tfc_page_escaped(p, model.size ? model : tfc_table_text(t, r, "kind"));
-    tfc_page_add(p, "</td><td class=\"n\">");
+    tfc_page_add(p, "</td><td class=\"n\" data-l=\"cores\">");
     if (cores > 0) tfc_page_add(p, "%.0f", cores);
-    tfc_page_add(p, "</td><td class=\"n\">");
+    tfc_page_add(p, "</td><td class=\"n\" data-l=\"busy\">");
     if (busy == busy) tfc_page_add(p, "%.0f %%", busy);
-    tfc_page_add(p, "</td><td style=\"width:16%%\">");
+    tfc_page_add(p, "</td><td class=\"wide\">");
     if (busy == busy)
       tfc_page_add(p, "<span class=\"bar\" style=\"width:%.1f%%;background:var(--d%u)\"></span>",
                    busy > 100 ? 100 : busy, tfc_palette_device(tfc_table_text(t, r, "name")));
-    tfc_page_add(
-        p,
-        "</td><td class=\"n\">%.0f</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td>"
-        "<span class=\"tag%s\">",
-        tfc_table_number(t, r, "operations"), tfc_html_bytes(a, tfc_table_number(t, r, "received_bytes")),
-        tfc_html_bytes(b, tfc_table_number(t, r, "peak_bytes")),
-        tfc_table_number(t, r, "memory_limit_bytes") == tfc_table_number(t, r, "memory_limit_bytes")
-            ? tfc_html_bytes(c, tfc_table_number(t, r, "memory_limit_bytes"))
-            : "none",
-        tfc_str_is(label, "measured") ? "" : " odd");
+    tfc_page_add(p,
+                 "</td><td class=\"n\" data-l=\"operations\">%.0f</td><td class=\"n\" data-l=\"received\">%s</td>"
+                 "<td class=\"n\" data-l=\"peak memory\">%s</td><td class=\"n\" data-l=\"limit\">%s</td><td>"
+                 "<span class=\"tag%s\">",
+                 tfc_table_number(t, r, "operations"), tfc_html_bytes(a, tfc_table_number(t, r, "received_bytes")),
+                 tfc_html_bytes(b, tfc_table_number(t, r, "peak_bytes")),
+                 tfc_table_number(t, r, "memory_limit_bytes") == tfc_table_number(t, r, "memory_limit_bytes")
+                     ? tfc_html_bytes(c, tfc_table_number(t, r, "memory_limit_bytes"))
+                     : "none",
+                 tfc_str_is(label, "measured") ? "" : " odd");
     tfc_page_escaped(p, label);
     tfc_page_add(p, "</span></td></tr>\n");
   }
@@ -127,11 +127,13 @@ tfc_status tfc_page_beside(struct tfc_page *p) {
     tfc_page_add(
         p,
         "<section id=\"beside\"><h2>Alone and beside others</h2>\n<p class=\"caption\">Virtual devices share one GPU. "
-        "Medians of the same operations, summed by type: on one of them while the others stand still, and under <b>");
+        "Medians over all steps of the same operations, summed by type: on one of them while the others stand still, "
+        "and under <b>");
     tfc_page_escaped(p, tfc_table_text(&t, 0, "placement"));
     tfc_page_add(
         p,
-        "</b> with %.0f of them at work.</p>\n<div class=\"scroll\"><table><thead><tr><th>operation</th><th "
+        "</b> with %.0f of them at work.</p>\n<div class=\"scroll\"><table "
+        "class=\"stack\"><thead><tr><th>operation</th><th "
         "class=\"n\">number</th>"
         "<th class=\"n\">alone</th><th class=\"n\">beside others</th><th class=\"n\">factor</th></tr></thead><tbody>\n",
         tfc_table_number(&t, 0, "devices"));
@@ -139,7 +141,9 @@ tfc_status tfc_page_beside(struct tfc_page *p) {
       tfc_page_add(p, "<tr><td>");
       double factor = tfc_table_number(&t, r, "factor");
       tfc_page_escaped(p, tfc_table_text(&t, r, "op"));
-      tfc_page_add(p, "</td><td class=\"n\">%.0f</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">",
+      tfc_page_add(p,
+                   "</td><td class=\"n\" data-l=\"number\">%.0f</td><td class=\"n\" data-l=\"alone\">%s</td>"
+                   "<td class=\"n\" data-l=\"beside others\">%s</td><td class=\"n\" data-l=\"factor\">",
                    tfc_table_number(&t, r, "operations"), tfc_html_us(a, tfc_table_number(&t, r, "alone_us")),
                    tfc_html_us(b, tfc_table_number(&t, r, "beside_us")));
       if (factor == factor) tfc_page_add(p, "%.2f", factor);

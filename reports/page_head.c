@@ -165,3 +165,19 @@ void tfc_page_head(struct tfc_page *p) {
   }
   tfc_page_add(p, "</div>\n");
 }
+
+void tfc_page_basis(struct tfc_page *p) {
+  char a[32];
+  tfc_page_add(p, "<p class=\"note\" id=\"basis\">");
+  if (p->args.step < 0)
+    tfc_page_add(p, "No step was recorded operation by operation: what is said of operations are medians over steps.");
+  else if (*tfc_report_simulated(p->store, &p->args))
+    tfc_page_add(p, "What is said of operations, devices and transfers is of one step, the simulated one, so that all "
+                    "figures add up.");
+  else
+    tfc_page_add(p,
+                 "What is said of operations, devices and transfers is of one step, so that all figures add up: step "
+                 "%lld, which took %s, the traced one nearest to the median. What is of more steps says so.",
+                 (long long)p->args.step, tfc_html_us(a, (double)p->traced.end * 1e-3));
+  tfc_page_add(p, "</p>\n");
+}

@@ -54,12 +54,15 @@ static int by_node(const void *a, const void *b) {
 
 // --- Operations and their devices -----------------------------------------------------------------------------------
 
+// What did not run in the step by itself (variables, what is fused into another operation) takes no time. Without any
+// times of operations, the estimates of the search say how large boxes are.
 static const char sql_placed[] = TFC_SQL_TOOK
-    "SELECT p.node_id, p.node, p.device_id, COALESCE(t.us, n.time_us, (SELECT MIN(c.median_us) FROM v_cost c"
-    " WHERE c.run_id = :run AND c.node_id = p.node_id), 0) AS us FROM v_placement p JOIN v_node n ON n.run_id = :run "
-    "AND"
-    " n.node_id = p.node_id LEFT JOIN took t ON t.node_id = p.node_id"
-    " WHERE p.run_id = :run AND p.placement_id = :placement";
+    "SELECT p.node_id, p.node, p.device_id, CASE WHEN EXISTS (SELECT 1 FROM took) THEN COALESCE(t.us, 0) ELSE"
+    " COALESCE(n.time_us, (SELECT MIN(c.median_us) FROM v_cost c WHERE c.run_id = :run AND c.node_id = p.node_id), 0)"
+    " END AS us FROM v_placement p JOIN v_node n ON n.run_id = :run AND n.node_id = p.node_id LEFT JOIN (SELECT "
+    "node_id,"
+    " SUM(us) AS us FROM took GROUP BY node_id) t ON t.node_id = p.node_id WHERE p.run_id = :run AND p.placement_id ="
+    " :placement";
 static const char sql_ran[] = // for nodes that no placement has: the devices on which they ran
     TFC_SQL_TOOK "SELECT node_id, node, device_id, us FROM took";
 static const char sql_rival[] =
@@ -176,9 +179,12 @@ static struct box *add_box(struct map *m, uint32_t parent, uint32_t begin, uint3
   return b;
 }
 
+// Opens a box: its large children become boxes, the small ones are gathered in one. A box that would mostly be such a
+// rest, as a scope of twenty equal steps, stays closed: its own name says more.
 static bool open_box(struct map *m, uint32_t index) {
   const struct box b = m->boxes[index];
   uint32_t large = 0, small = 0;
+  double gathered = 0;
   for (uint32_t i = b.begin, end; i < b.end; i = end) {
     double us = 0;
     end = group_end(m, &b, i);
@@ -186,9 +192,10 @@ static bool open_box(struct map *m, uint32_t index) {
     if (us >= 0.006 * m->us)
       large++;
     else
-      small++;
+      small++, gathered += us;
   }
   uint32_t more = large + (small > 0);
+  if (index > 0 && 2 * gathered > b.us) return false;
   if (large == 0 || more < 2 || m->leaf_count + more - 1 > LEAVES || m->box_count + more > BOXES) return false;
   struct box *rest = NULL;
   if (small) {
@@ -304,7 +311,7 @@ static void add_title(struct map *m, const struct box *b) {
   if (b->gathered) {
     uint32_t count = 0, index = (uint32_t)(b - m->boxes);
     for (uint32_t i = 0; i < m->count; i++) count += m->members[i].box == index;
-    tfc_page_add(m->p, "%u more", count);
+    tfc_page_add(m->p, "%u small", count);
     return;
   }
   uint32_t to = b->prefix > from ? b->prefix : (uint32_t)name.size;
@@ -340,10 +347,10 @@ static void add_colours(struct map *m, uint32_t index, int which, double *out_mo
   tfc_page_add(p, all > 0 ? ")" : ",var(--line),var(--line))");
 }
 
-// Adds the full scope of a box, or the scope in which small ones were put together.
+// Adds the full scope of a box, or the scope of which it has the small parts.
 static void add_scope(struct map *m, const struct box *b) {
   const struct box *named = b->gathered ? &m->boxes[b->parent] : b;
-  if (b->gathered) add_title(m, b), tfc_page_add(m->p, " in ");
+  if (b->gathered) tfc_page_add(m->p, "small parts of ");
   tfc_str name = tfc_str_sub(m->members[named->begin].name, 0, named->prefix);
   while (name.size && name.data[name.size - 1] == '/') name.size--;
   if (name.size)
@@ -485,16 +492,17 @@ static tfc_status add_map(struct map *m, struct member **sorted, const struct tf
   for (uint32_t i = 0; i < count && i < LISTED; i++) {
     const struct cut *c = &cuts[i];
     const struct member *only = c->tensors == 1 ? member_of(sorted, m->all_count, c->largest) : NULL;
-    tfc_page_add(p, "<li>%s %s ", tfc_show_bytes(a, c->bytes), only ? "of" : "from");
+    tfc_page_add(p, "<li>%s %s ", tfc_show_bytes(a, c->bytes),
+                 only                                   ? "of"
+                 : c->from == c->to && c->to != UNKNOWN ? "within"
+                                                        : "from");
     if (only)
       tfc_page_escaped(p, only->name);
     else
       add_scope(m, &m->boxes[c->from]);
     if (c->to == UNKNOWN)
       tfc_page_add(p, " to operations that were not recorded");
-    else if (c->from == c->to && !only)
-      tfc_page_add(p, " to other operations of it");
-    else
+    else if (c->from != c->to || only)
       tfc_page_add(p, " to "), add_scope(m, &m->boxes[c->to]);
     tfc_page_add(p, "</li>\n");
   }
@@ -557,7 +565,8 @@ static tfc_status add_content(struct map *m, struct member **sorted) {
     moved += m->members[i].device[1] >= 0 && m->members[i].device[0] != m->members[i].device[1];
   tfc_page_add(p,
                "<p class=\"caption\">Name scopes of the graph, as large as their %u operations take long, coloured by "
-               "device (a box of several colours is split between them). Lines are tensors that cross to another "
+               "device (a box of several colours is split between them; \"12 small\" are that many operations of small "
+               "scopes). Lines are tensors that cross to another "
                "device, as wide as their bytes: each counts once for each device to which it goes, with the first that "
                "reads it there.",
                m->count);

@@ -58,17 +58,36 @@ static void add_step(struct tfc_page *p) {
   tfc_page_add(p, "]");
 }
 
+// Half of the distance between the quartiles; NaN for an operation that ran once, of which nobody knows how it varies.
+static double half_range(const struct tfc_table *t, uint32_t r) {
+  if (!(tfc_table_number(t, r, "samples") > 1)) return (double)NAN;
+  return (tfc_table_number(t, r, "q3_us") - tfc_table_number(t, r, "q1_us")) / 2;
+}
+
+// In loops an operation runs several times; elsewhere, what runs several times runs in pieces.
+static bool has_loops(const struct tfc_page *p) {
+  static const char sql[] = "SELECT 1 FROM v_node WHERE run_id = :run AND op IN ('NextIteration', 'RefNextIteration',"
+                            " 'While', 'StatelessWhile') LIMIT 1";
+  struct tfc_table t = {0};
+  tfc_status s = tfc_table_query(p->store, sql, &p->args, &t);
+  const bool found = !s && t.row_count > 0;
+  tfc_status_free(s);
+  tfc_table_deinit(&t);
+  return found;
+}
+
 static void add_data(struct tfc_page *p) {
   const struct tfc_table *t = &p->nodes.tables[0];
-  tfc_page_add(p, "<script type=\"application/json\" id=\"data\">{\"factor\":%.9g,\"unit\":\"%s\",\"devices\":[",
-               p->scale.factor, p->scale.unit);
+  tfc_page_add(
+      p, "<script type=\"application/json\" id=\"data\">{\"loops\":%s,\"factor\":%.9g,\"unit\":\"%s\",\"devices\":[",
+      has_loops(p) ? "true" : "false", p->scale.factor, p->scale.unit);
   for (uint32_t r = 0; r < p->devices.row_count; r++) {
     tfc_str name = tfc_table_text(&p->devices, r, "name");
     tfc_page_add(p, "%s[", r ? "," : "");
     add_string(p, name);
     tfc_page_add(p, ",%u]", tfc_palette_device(name));
   }
-  // Each node has these fields: id, name, type, device, time in a step, half the interquartile range, bytes of its
+  // Each node has these fields: id, name, type, device, time in the step, half the interquartile range, bytes of its
   // outputs, FLOP, slack, box on the map, family of the type.
   tfc_page_add(p, "],\n\"nodes\":[");
   for (uint32_t r = 0; r < t->row_count; r++) {
@@ -83,7 +102,7 @@ static void add_data(struct tfc_page *p) {
     tfc_page_add(p, ",");
     add_number(p, tfc_table_number(t, r, "step_us"));
     tfc_page_add(p, ",");
-    add_number(p, (tfc_table_number(t, r, "q3_us") - tfc_table_number(t, r, "q1_us")) / 2);
+    add_number(p, half_range(t, r));
     tfc_page_add(p, ",");
     add_number(p, tfc_table_number(t, r, "output_bytes"));
     tfc_page_add(p, ",");
@@ -112,28 +131,29 @@ void tfc_page_nodes(struct tfc_page *p) {
   }
   tfc_page_add(
       p,
-      "<p class=\"caption\">The operations of the answer%s, those that take most first: the median, times how "
-      "often one runs in a step. Slack is how much later "
+      "<p class=\"caption\">The operations of the answer%s, those that take most of the step first. Half range: half "
+      "of "
+      "the distance between the quartiles of all its traced runs. Slack is how much later "
       "one could have ended in a step that takes no longer: what has none is on the critical path. A click "
       "shows an operation on the map and in the timeline.</p>\n"
       "<div class=\"tools\" hidden><input type=\"search\" id=\"find\" placeholder=\"name, type or device\" "
-      "aria-label=\"find operations\"> <span id=\"found\"></span></div>\n<div class=\"scroll\"><table "
-      "id=\"operations\"><thead><tr><th>operation</th><th>type</th><th>device</th><th class=\"n\">in a step</th>"
+      "aria-label=\"find operations\"> <span id=\"found\"></span></div>\n<div class=\"scroll\"><table class=\"stack\" "
+      "id=\"operations\"><thead><tr><th>operation</th><th>type</th><th>device</th><th class=\"n\">in the step</th>"
       "<th class=\"n\">half range</th><th class=\"n\">output</th><th class=\"n\">FLOP</th><th class=\"n\">slack"
       "</th></tr></thead><tbody>\n",
       tfc_report_simulated(p->store, &p->args));
   for (uint32_t r = 0; r < t->row_count && r < SHOWN; r++) {
-    double flops = tfc_table_number(t, r, "flops"),
-           half = (tfc_table_number(t, r, "q3_us") - tfc_table_number(t, r, "q1_us")) / 2;
+    double flops = tfc_table_number(t, r, "flops"), half = half_range(t, r);
     tfc_page_add(p, "<tr data-id=\"%lld\"><td class=\"name\">", (long long)tfc_table_find(t, r, "node_id")->integer);
     tfc_page_escaped(p, tfc_table_text(t, r, "node"));
-    tfc_page_add(p, "</td><td><i class=\"key f%u\"></i>", tfc_palette_family(tfc_table_text(t, r, "op")));
+    tfc_page_add(p, "</td><td data-l=\"\"><i class=\"key f%u\"></i>", tfc_palette_family(tfc_table_text(t, r, "op")));
     tfc_page_escaped(p, tfc_table_text(t, r, "op"));
-    tfc_page_add(p, "</td><td><i class=\"key d%u\"></i>", tfc_palette_device(tfc_table_text(t, r, "device")));
+    tfc_page_add(p, "</td><td data-l=\"\"><i class=\"key d%u\"></i>",
+                 tfc_palette_device(tfc_table_text(t, r, "device")));
     tfc_page_escaped(p, tfc_table_text(t, r, "device"));
-    tfc_page_add(p, "</td><td class=\"n\">%s</td><td class=\"n\">%s</td>",
+    tfc_page_add(p, "</td><td class=\"n\" data-l=\"in the step\">%s</td><td class=\"n\" data-l=\"half range\">%s</td>",
                  tfc_html_us(a, tfc_table_number(t, r, "step_us")), tfc_html_us(b, half));
-    tfc_page_add(p, "<td class=\"n\">%s</td><td class=\"n\">",
+    tfc_page_add(p, "<td class=\"n\" data-l=\"output\">%s</td><td class=\"n\" data-l=\"FLOP\">",
                  tfc_html_bytes(a, tfc_table_number(t, r, "output_bytes")));
     if (flops >= 1e3)
       tfc_page_add(p, "%.3g %c",
@@ -147,7 +167,8 @@ void tfc_page_nodes(struct tfc_page *p) {
       tfc_page_add(p, "%.3g", flops);
     else
       tfc_page_add(p, "–");
-    tfc_page_add(p, "</td><td class=\"n\">%s</td></tr>\n", tfc_html_us(b, tfc_table_number(t, r, "slack_us")));
+    tfc_page_add(p, "</td><td class=\"n\" data-l=\"slack\">%s</td></tr>\n",
+                 tfc_html_us(b, tfc_table_number(t, r, "slack_us")));
   }
   tfc_page_add(p, "</tbody></table></div>\n<p class=\"note\" id=\"more\">%u operations%s", t->row_count,
                t->row_count > SHOWN ? ", the first 40 of them here" : "");

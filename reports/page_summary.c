@@ -35,8 +35,7 @@ static void add_gaps(struct tfc_page *p, const struct tfc_report_lists *lists, c
 static void add_path(struct tfc_page *p, const struct tfc_table *types, const struct tfc_table *edges,
                      const char *simulated) {
   char a[32];
-  tfc_page_add(p, "<div><h3>Critical path by type%s</h3>\n<p class=\"note\">%s.</p>\n<table>", simulated,
-               *simulated ? "Of the one step that was simulated" : "Mean of the traced steps nearest to the median");
+  tfc_page_add(p, "<div><h3>Critical path by type%s</h3>\n<table>", simulated);
   for (uint32_t r = 0; r < types->row_count && r < 6 && tfc_table_number(types, r, "time_us") > 0; r++) {
     tfc_str op = tfc_table_text(types, r, "op");
     // These two rows are not types of operations.
@@ -69,8 +68,10 @@ static void add_winnings(struct tfc_page *p, const struct tfc_report_summary *m,
   if (!won->row_count) return;
   tfc_page_add(p, "<div><h3>What would help most%s</h3>\n<p>%s:</p><ol>", simulated,
                m->modelled    ? "What the critical path takes besides operations on their fastest kind of device"
-               : m->has_rates ? "Operations of the critical path, if they ran at the run's best rates"
-                              : "Operations of the critical path, if they were as fast as they once were");
+               : m->has_rates ? "Operations of the critical path, if they ran at the run's best rates (their times are "
+                                "medians over all traced steps)"
+                              : "Operations of the critical path, if they were as fast as they once were (their times "
+                                "are medians over all traced steps)");
   for (uint32_t r = 0; r < won->row_count && r < 3; r++) {
     tfc_page_add(p, "<li>%s of %s: ", tfc_show_us(a, tfc_table_number(won, r, "won_us")),
                  tfc_show_us(b, tfc_table_number(won, r, "time_us")));
@@ -83,26 +84,27 @@ static void add_winnings(struct tfc_page *p, const struct tfc_report_summary *m,
 static void add_pairs(struct tfc_page *p, const struct tfc_table *pairs, const char *simulated) {
   char a[32], b[32], c[32], d[32];
   if (!pairs->row_count) return;
-  tfc_page_add(
-      p,
-      "<div class=\"row\"><h3>Moved in the step%s</h3>\n<table><tr><th>from, to</th><th class=\"n\">tensors</th>"
-      "<th class=\"n\">bytes</th><th class=\"n\">took</th><th class=\"n\">exposed</th>"
-      "<th class=\"n\">overlapped</th></tr>",
-      simulated);
+  tfc_page_add(p,
+               "<div class=\"row\"><h3>Moved in the step%s</h3>\n<table class=\"stack\"><thead><tr><th>from, "
+               "to</th><th class=\"n\">tensors</th>"
+               "<th class=\"n\">bytes</th><th class=\"n\">took</th><th class=\"n\">exposed</th>"
+               "<th class=\"n\">overlapped</th></tr></thead><tbody>",
+               simulated);
   for (uint32_t r = 0; r < pairs->row_count && r < 12; r++) {
     tfc_page_add(p, "<tr><td>");
     tfc_page_escaped(p, tfc_table_text(pairs, r, "source"));
     tfc_page_add(p, " → ");
     tfc_page_escaped(p, tfc_table_text(pairs, r, "target"));
     tfc_page_add(p,
-                 "</td><td class=\"n\">%.0f</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%s</td>"
-                 "<td class=\"n\">%s</td></tr>\n",
+                 "</td><td class=\"n\" data-l=\"tensors\">%.0f</td><td class=\"n\" data-l=\"bytes\">%s</td>"
+                 "<td class=\"n\" data-l=\"took\">%s</td><td class=\"n\" data-l=\"exposed\">%s</td>"
+                 "<td class=\"n\" data-l=\"overlapped\">%s</td></tr>\n",
                  tfc_table_number(pairs, r, "number"), tfc_show_bytes(a, tfc_table_number(pairs, r, "bytes")),
                  tfc_show_us(b, tfc_table_number(pairs, r, "time_us")),
                  tfc_show_us(c, tfc_table_number(pairs, r, "exposed_us")),
                  tfc_show_us(d, tfc_table_number(pairs, r, "overlapped_us")));
   }
-  tfc_page_add(p, "</table>\n");
+  tfc_page_add(p, "</tbody></table>\n");
   if (pairs->row_count > 12)
     tfc_page_add(p, "<p class=\"note\">and %u more pairs: \"What moves between devices\" has them.</p>",
                  pairs->row_count - 12);

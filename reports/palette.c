@@ -106,8 +106,10 @@ void tfc_palette_css(struct tfc_text *out) {
   tfc_text_printf(out, ":root {");
   for (uint32_t i = 0; i < TFC_DEVICE_COLOURS; i++) tfc_text_printf(out, " --d%u: #%06x;", i, devices[i]);
   for (uint32_t i = 0; i < TFC_OP_FAMILIES; i++) tfc_text_printf(out, " --f%u: #%06x;", i, families[i].light);
+  tfc_text_printf(out, " --accent: #%06x;", TFC_PALETTE_ACCENT);
   tfc_text_printf(out, " }\n@media screen and (prefers-color-scheme: dark) { :root {");
   for (uint32_t i = 0; i < TFC_OP_FAMILIES; i++) tfc_text_printf(out, " --f%u: #%06x;", i, families[i].dark);
+  tfc_text_printf(out, " --accent: #%06x;", TFC_PALETTE_DARK_ACCENT);
   tfc_text_printf(out, " } }\n");
   for (uint32_t i = 0; i < TFC_DEVICE_COLOURS; i++)
     tfc_text_printf(out, ".d%u { fill: var(--d%u); background-color: var(--d%u); } ", i, i, i);

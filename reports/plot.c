@@ -193,7 +193,8 @@ static bool add_colour(struct tfc_text *out, const char *at, size_t *out_size) {
   static const struct {
     uint32_t rgb;
     const char *name;
-  } inks[] = {{0x20242C, "ink"}, {0x60656F, "soft"}, {0xB8BCC4, "rule"}, {0xE4E7EC, "line"}, {0xC2185B, "accent"}};
+  } inks[] = {
+      {0x20242C, "ink"}, {0x60656F, "soft"}, {0xB8BCC4, "rule"}, {0xE4E7EC, "line"}, {TFC_PALETTE_ACCENT, "accent"}};
   unsigned r, g, b;
   int size = 0;
   if (sscanf(at, "rgb(%u ,%u ,%u )%n", &r, &g, &b, &size) != 3 || size == 0) return false;

@@ -30,22 +30,23 @@ struct tfc_table {
   const char **names;     // [column_count]
   struct tfc_cell *cells; // [row_count * column_count]
 };
-// Begins a query: `took` has a row for each operation of a placement and its device, with its time in a step. That is
-// the median time, times how often the operation ran in the step that the timeline shows (in loops, many times).
+// What reports say of operations and devices is what they did in one step, so that all figures add up: the
+// representative one (tfc_report_focus). Only a placement of which no step was recorded operation by operation has
+// medians instead.
+//
+// Begins a query: `took` has a row for each operation of a placement and its device, with its time in that step (all
+// its runs: in loops there are many) and their number.
 #define TFC_SQL_TOOK                                                                                                   \
-  "WITH runs AS (SELECT node_id, device_id, COUNT(*) AS n FROM v_op WHERE run_id = :run AND placement_id = :placement" \
-  " AND step = :step GROUP BY node_id, device_id), took AS (SELECT t.node_id, t.node, t.op, t.device_id, t.median_us"  \
-  " * COALESCE(r.n, 1) AS us FROM v_op_total t LEFT JOIN runs r USING (node_id, device_id) WHERE t.run_id = :run AND"  \
-  " t.placement_id = :placement) "
-// The share of the step, in percent, that a column of v_busy had on the device `d.device_id`: the median over the
-// traced steps of the phase of :step (of the final measurement, if there was one), so that one slow step does not
-// decide it.
+  "WITH took AS (SELECT node_id, node, op, device_id, SUM(duration_us) AS us, COUNT(*) AS n FROM v_op WHERE run_id ="  \
+  " :run AND placement_id = :placement AND step = :step GROUP BY node_id, device_id UNION ALL SELECT node_id, node,"   \
+  " op, device_id, median_us, 1 FROM v_op_total WHERE run_id = :run AND placement_id = :placement AND :step < 0) "
+// The share of the step, in percent, that a column of v_busy had on the device `d.device_id`. Without such a step: the
+// median over the steps of the final measurement.
 #define TFC_SQL_SHARE(column)                                                                                          \
   "(SELECT AVG(share) FROM (SELECT 100.0 * b." column " / b.step_us AS share, ROW_NUMBER() OVER (ORDER BY b." column   \
   " / b.step_us) AS place, COUNT(*) OVER () AS n FROM v_busy b JOIN v_step s USING (run_id, placement_id, step) WHERE" \
   " b.run_id = :run AND b.placement_id = :placement AND b.device_id = d.device_id AND b." column " IS NOT NULL AND"    \
-  " b.step_us > 0 AND s.phase = COALESCE((SELECT phase FROM v_step WHERE run_id = :run AND placement_id = :placement"  \
-  " AND step = :step), 'final')) WHERE 2 * place BETWEEN n AND n + 2)"
+  " b.step_us > 0 AND (b.step = :step OR (:step < 0 AND s.phase = 'final'))) WHERE 2 * place BETWEEN n AND n + 2)"
 TFC_MUST_USE tfc_status tfc_table_query(struct tfc_store *store, const char *sql, const struct tfc_query_args *args,
                                         struct tfc_table *out);
 void tfc_table_deinit(struct tfc_table *table);

@@ -184,7 +184,7 @@ tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_
   struct tfc_table pairs = {0}, nodes = {0}, medians = {0}, rates = {0}, devices = {0};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_gaps(store, args->run, &m.gaps));
-  TFC_TRY(s, tfc_report_critical(store, args->run, &m.path));
+  TFC_TRY(s, tfc_report_critical_step(store, args, &m.path));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_pairs, args, &pairs));
   TFC_TRY(s, tfc_table_query(store, sql_nodes, args, &nodes));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_rates, args, &rates));
@@ -248,7 +248,7 @@ static void print_path(const struct tfc_report_lists *path, bool modelled, struc
   const struct tfc_table *types = &path->tables[1], *edges = &path->tables[2];
   char a[32], name[96];
   tfc_text_printf(out, "\nCritical path of the %s\n",
-                  modelled ? "simulated step" : "traced steps nearest to the median");
+                  modelled ? "simulated step" : "traced step nearest to the median");
   for (uint32_t r = 0; r < types->row_count && r < 5 && tfc_table_number(types, r, "time_us") > 0; r++) {
     tfc_str op = tfc_table_text(types, r, "op");
     tfc_text_printf(out, "  %5.1f %% %10s  %s\n", tfc_table_number(types, r, "percent"),

@@ -27,14 +27,13 @@ const char tfc_report_sql_results[] =
     " ORDER BY r.placement <> 'whole', is_answer DESC, r.state = 'modelled', r.step_median_us IS NULL,"
     " r.step_median_us, r.simulated_us, r.placement";
 #define IDLE(cause) " " TFC_SQL_SHARE("idle_" cause "_us") " AS idle_" cause "_percent,"
-const char tfc_report_sql_devices[] =
+const char tfc_report_sql_devices[] = TFC_SQL_TOOK
     "SELECT d.device_id, d.name, d.kind, d.model, d.label, d.cores, d.memory_limit_bytes,"
     " " TFC_SQL_SHARE("busy_us") " AS busy_percent," IDLE("launch") IDLE("transfer") IDLE("dependency") IDLE(
         "end") " (SELECT MAX(b.longest_launch_gap_us) FROM v_busy b WHERE b.run_id = d.run_id AND b.placement_id = "
                ":placement"
-               "   AND b.device_id = d.device_id) AS launch_gap_us,"
-               " (SELECT COUNT(*) FROM v_op_total o WHERE o.run_id = d.run_id AND o.placement_id = :placement AND"
-               "   o.device_id = d.device_id) AS operations,"
+               "   AND b.device_id = d.device_id AND (b.step = :step OR :step < 0)) AS launch_gap_us,"
+               " (SELECT COUNT(*) FROM took o WHERE o.device_id = d.device_id) AS operations,"
                " (SELECT m.peak_bytes FROM v_memory m WHERE m.run_id = d.run_id AND m.placement_id = :placement AND"
                "   m.device_id = d.device_id) AS peak_bytes,"
                " (SELECT SUM(t.bytes) FROM v_transfer t WHERE t.run_id = d.run_id AND t.placement_id = :placement "

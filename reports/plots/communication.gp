@@ -1,5 +1,5 @@
 #@ title: What moves between devices
-#@ caption: Bytes of one step under the answer, from the device in the row to the device in the column: the larger the square, the more bytes. How long they took, and how much of that the receiver stood still for, is in the table "Moved in the step".
+#@ caption: Bytes of one step under the answer, from the device in the row to the device in the column: the larger the square, the more bytes; below it the bytes and the number of tensors. How long they took, and how much of that the receiver stood still for, is in the table "Moved in the step".
 #@ place: 20
 #@ query cells: source, target, megabytes, transfers
 #@   SELECT s.device_id, t.device_id, COALESCE(SUM(x.bytes), 0) / 1e6, COUNT(x.bytes) FROM v_device s

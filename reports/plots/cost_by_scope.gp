@@ -1,11 +1,11 @@
 #@ title: Which part of the model the time is spent in
-#@ caption: Time of one step by name scope (the first two parts of names; medians, times how often an operation runs in a step, summed over the operations), coloured by the device that the answer put them on; at the right the time and the number of operations.
+#@ caption: Time of the step by name scope (the first two parts of names), summed over the operations, coloured by the device that the answer put them on; at the right the time and the number of operations.
 #@ place: 31
 #@ query bars: row, device, from, to (microseconds)
-#@   WITH runs AS (SELECT node_id, device_id, COUNT(*) AS n FROM v_op
-#@     WHERE run_id = :run AND placement_id = :placement AND step = :step GROUP BY node_id, device_id),
-#@   took AS (SELECT t.node_id, t.node, t.op, t.device_id, t.median_us * COALESCE(r.n, 1) AS us FROM v_op_total t
-#@     LEFT JOIN runs r USING (node_id, device_id) WHERE t.run_id = :run AND t.placement_id = :placement),
+#@   WITH took AS (SELECT node_id, node, op, device_id, SUM(duration_us) AS us FROM v_op
+#@     WHERE run_id = :run AND placement_id = :placement AND step = :step GROUP BY node_id, device_id UNION ALL
+#@     SELECT node_id, node, op, device_id, median_us FROM v_op_total
+#@     WHERE run_id = :run AND placement_id = :placement AND :step < 0),
 #@   s AS (SELECT device_id, us, node, INSTR(node, '/') AS a FROM took),
 #@   scoped AS (SELECT device_id, us, CASE WHEN a = 0 THEN '(no scope)' WHEN INSTR(SUBSTR(node, a + 1), '/') = 0
 #@     THEN SUBSTR(node, 1, a - 1) ELSE SUBSTR(node, 1, a - 1 + INSTR(SUBSTR(node, a + 1), '/')) END AS scope FROM s),
@@ -16,10 +16,10 @@
 #@   SELECT row, device_id, SUM(us) OVER (PARTITION BY row ORDER BY device_id) - us,
 #@     SUM(us) OVER (PARTITION BY row ORDER BY device_id) FROM parts ORDER BY row, device_id
 #@ query types: row, scope, number of operations, microseconds
-#@   WITH runs AS (SELECT node_id, device_id, COUNT(*) AS n FROM v_op
-#@     WHERE run_id = :run AND placement_id = :placement AND step = :step GROUP BY node_id, device_id),
-#@   took AS (SELECT t.node_id, t.node, t.op, t.device_id, t.median_us * COALESCE(r.n, 1) AS us FROM v_op_total t
-#@     LEFT JOIN runs r USING (node_id, device_id) WHERE t.run_id = :run AND t.placement_id = :placement),
+#@   WITH took AS (SELECT node_id, node, op, device_id, SUM(duration_us) AS us FROM v_op
+#@     WHERE run_id = :run AND placement_id = :placement AND step = :step GROUP BY node_id, device_id UNION ALL
+#@     SELECT node_id, node, op, device_id, median_us FROM v_op_total
+#@     WHERE run_id = :run AND placement_id = :placement AND :step < 0),
 #@   s AS (SELECT device_id, us, node, INSTR(node, '/') AS a FROM took),
 #@   scoped AS (SELECT device_id, us, CASE WHEN a = 0 THEN '(no scope)' WHEN INSTR(SUBSTR(node, a + 1), '/') = 0
 #@     THEN SUBSTR(node, 1, a - 1) ELSE SUBSTR(node, 1, a - 1 + INSTR(SUBSTR(node, a + 1), '/')) END AS scope FROM s),
@@ -41,7 +41,7 @@ eval PICTURE(25 * m > 17 * keys(n) ? 80 + 25 * m : 80 + 17 * keys(n), keys(n))
 if (!wide) { set lmargin 17 }
 set yrange [m + 0.7:0.3]
 set xrange [0:top * scale * (wide ? 1.16 : 1.7)]
-set xlabel "time in a step [".unit."]"
+set xlabel "time in the step [".unit."]"
 set grid noytics
 set tics scale 0.5
 if (!wide && 1.7 * top * scale > 0) { set xtics tick_of(1.7 * top * scale) }

@@ -22,6 +22,8 @@
 #@ optional rivals
 stats $names using 1 nooutput
 m = STATS_records
+stats $episodes using 1 nooutput
+last = STATS_max
 array label[m]
 array tint[m]
 stats $names using (label[int($0) + 1] = sprintf("%s (%d)", short(strcol(2), 28), $3), tint[int($0) + 1] = $4 == 1 ? ACCENT : SOFT, $1) nooutput
@@ -43,6 +45,7 @@ set ylabel "time of a step [".unit."]"
 span = (top - low) > 0 ? top - low : low * 0.1
 set yrange [(low - 0.08 * span) * scale:(top + 0.25 * span) * scale]
 set xrange [0:*]
+if (last < 9) { set xtics 1 }
 set offsets 0, graph 0.02, 0, 0
 dash(k) = k == 1 ? 2 : k == 2 ? 4 : 3
 plot for [k = 1:m] $episodes using 1:($4 == k && $3 == 1 ? $2 * scale : NaN) with points pt shape[k] ps 0.6 lc rgb tint[k] \

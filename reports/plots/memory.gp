@@ -49,7 +49,7 @@ end = STATS_max
 eval PICTURE(n > 16 ? 60 + 17 * keys(n) : 340, keys(n))
 set xlabel "time since the step began [".unit."]"
 set ylabel "MB"
-set xrange [0:end * scale]
+set xrange [0:0.9995 * end * scale]
 set yrange [0:top * 1.08]
 if (!wide && end * scale > 0) { set xtics tick_of(end * scale) }
 plot for [k = 1:n] $levels using ($1 == k - 1 ? $2 * scale : NaN):3 with steps lw 1.8 lc rgb device_colour[k] title keyed(k, short(name[k], 24)), \

@@ -4,7 +4,7 @@
   'use strict';
   const $ = (id) => document.getElementById(id);
   const data = JSON.parse($('data').textContent);
-  const ID = 0, NAME = 1, OP = 2, DEVICE = 3, MEDIAN = 4, HALF = 5, BYTES = 6, FLOP = 7, SLACK = 8, BOX = 9, FAMILY = 10;
+  const ID = 0, NAME = 1, OP = 2, DEVICE = 3, STEP = 4, HALF = 5, BYTES = 6, FLOP = 7, SLACK = 8, BOX = 9, FAMILY = 10;
   const byId = new Map(data.nodes.map((n) => [n[ID], n]));
   const tip = $('tip');
   const number = (x, digits) => Number(x.toPrecision(digits || 3)).toString();
@@ -36,7 +36,7 @@
     const node = byId.get(id);
     if (!node) return;
     ['a', 'r'].forEach((side) => { const box = $(side + node[BOX]); if (box) box.classList.add('found'); });
-    if (from !== 'table' && find) { find.value = node[NAME]; fill(); }
+    if (from !== 'table' && find) { inside = -1; find.value = node[NAME]; fill(); }
     mark();
     if (table) table.querySelectorAll('tbody tr').forEach((r) => r.classList.toggle('found', Number(r.dataset.id) === id));
   }
@@ -51,6 +51,9 @@
     const outline = document.createElementNS('http://www.w3.org/2000/svg', 'path');
     outline.setAttribute('class', 'chosen');
     svg.append(outline);
+    // An operation that runs several times outside of loops runs in pieces: each has only a part of its FLOP.
+    const runs = new Map();
+    data.ops.forEach((o) => runs.set(o[0], (runs.get(o[0]) || 0) + 1));
     const sorted = data.devices.map((d, k) => data.ops.filter((o) => o[1] === k).sort((a, b) => a[2] - b[2]));
     document.querySelector('#timeline .tools').hidden = false;
     const draw = function () {
@@ -101,7 +104,7 @@
       if (h.op) {
         const n = byId.get(h.op[0]);
         return (n ? n[OP] + '\n' + n[NAME] : 'operation ' + h.op[0]) + '\n' + time(h.op[3] / 1e3) + ' on ' + on + ', begins at ' +
-          time(h.op[2] / 1e3) + (n ? '\noutput ' + size(n[BYTES]) + (n[FLOP] ? ', ' + number(n[FLOP] / h.op[3]) + ' GFLOP/s' : '') : '');
+          time(h.op[2] / 1e3) + (n ? '\noutput ' + size(n[BYTES]) + (n[FLOP] && (data.loops || runs.get(n[ID]) === 1) ? ', ' + number(n[FLOP] / h.op[3]) + ' GFLOP/s' : '') : '');
       }
       if (h.transfer) {
         const x = h.transfer;
@@ -161,8 +164,9 @@
     map.addEventListener('click', (e) => {
       const box = e.target.closest('.leaf, .scope');
       if (!box || !find) return;
-      const inside = Number(box.id.slice(1)), one = data.nodes.find((n) => n[BOX] === inside);
-      find.value = box.dataset.scope || '';
+      const one = data.nodes.find((n) => n[BOX] === Number(box.id.slice(1)));
+      inside = box.classList.contains('leaf') ? Number(box.id.slice(1)) : -1;
+      find.value = inside < 0 ? box.dataset.scope : '';
       fill();
       if (one) choose(one[ID], 'table');
       $('nodes').scrollIntoView({ behavior: 'smooth' });
@@ -176,17 +180,19 @@
 
   // --- Table ---------------------------------------------------------------------------------------------------------
   const find = $('find'), table = $('operations'), MOST = 200;
-  const columns = [NAME, OP, DEVICE, MEDIAN, HALF, BYTES, FLOP, SLACK];
-  let order = MEDIAN, up = false;
+  const columns = [NAME, OP, DEVICE, STEP, HALF, BYTES, FLOP, SLACK];
+  const heads = table ? [...table.tHead.rows[0].cells] : [], labels = heads.map((h) => h.textContent);
+  let order = STEP, up = false, inside = -1; // inside: only the operations of this box of the map
   function cell(row, text, cls, key) {
     const td = row.insertCell();
     if (cls) td.className = cls;
+    if (cls !== 'name') td.dataset.l = cls === 'n' ? labels[row.cells.length - 1] : '';
     if (key) { const i = document.createElement('i'); i.className = 'key ' + key; td.append(i); }
     td.append(text);
   }
   function fill() {
     const words = find.value.toLowerCase().split(/\s+/).filter(Boolean), body = table.tBodies[0];
-    const rows = data.nodes.filter((n) => words.every((w) => (n[NAME] + ' ' + n[OP] + ' ' + n[DEVICE]).toLowerCase().includes(w)));
+    const rows = data.nodes.filter((n) => (inside < 0 || n[BOX] === inside) && words.every((w) => (n[NAME] + ' ' + n[OP] + ' ' + n[DEVICE]).toLowerCase().includes(w)));
     rows.sort((a, b) => {
       const x = a[order], y = b[order];
       if (x === null || y === null) return (x === null) - (y === null) || a[ID] - b[ID]; // what is not known comes last
@@ -194,30 +200,30 @@
       return (up ? c : -c) || a[ID] - b[ID];
     });
     body.textContent = '';
-    rows.slice(0, find.value || order !== MEDIAN || up ? MOST : 40).forEach((n) => {
+    rows.slice(0, find.value || inside >= 0 || order !== STEP || up ? MOST : 40).forEach((n) => {
       const r = body.insertRow();
       r.dataset.id = n[ID];
       if (n[ID] === chosen) r.className = 'found';
       cell(r, n[NAME], 'name');
       cell(r, n[OP], '', 'f' + n[FAMILY]);
       cell(r, n[DEVICE], '', 'd' + device.get(n[DEVICE]));
-      cell(r, time(n[MEDIAN]), 'n');
+      cell(r, time(n[STEP]), 'n');
       cell(r, time(n[HALF]), 'n');
       cell(r, size(n[BYTES]), 'n');
       cell(r, count(n[FLOP]), 'n');
       cell(r, time(n[SLACK]), 'n');
     });
-    const all = rows.reduce((sum, n) => sum + n[MEDIAN], 0);
-    $('found').textContent = rows.length + ' of ' + data.nodes.length + ' operations, ' + time(all) + (rows.length > body.rows.length ? '; the first ' + body.rows.length + ' are shown' : '');
+    const all = rows.reduce((sum, n) => sum + n[STEP], 0);
+    $('found').textContent = (inside < 0 ? '' : 'of the box on the map: ') + rows.length + ' of ' + data.nodes.length + ' operations, ' + time(all) + (rows.length > body.rows.length ? '; the first ' + body.rows.length + ' are shown' : '');
   }
   if (table) {
     document.querySelector('#nodes .tools').hidden = false;
     $('more').hidden = true;
-    find.addEventListener('input', fill);
-    [...table.tHead.rows[0].cells].forEach((th, k) => th.addEventListener('click', () => {
+    find.addEventListener('input', () => { inside = -1; fill(); });
+    heads.forEach((th, k) => th.addEventListener('click', () => {
       up = order === columns[k] ? !up : columns[k] <= DEVICE;
       order = columns[k];
-      [...table.tHead.rows[0].cells].forEach((other) => delete other.dataset.sorted);
+      heads.forEach((other) => delete other.dataset.sorted);
       th.dataset.sorted = up ? 'up' : 'down';
       fill();
     }));

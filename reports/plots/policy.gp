@@ -8,11 +8,14 @@
 #@   WHERE run_id = :run AND policy_samples > 0 ORDER BY episode
 stats $searches using 2 nooutput
 most = STATS_max
+stats $searches using 1 nooutput
+last = STATS_max
 eval PICTURE(300, 3)
 set xlabel "measured placements"
 set ylabel "of the policy's samples [%]"
 set yrange [0:105]
 set xrange [0:*]
+if (last < 9) { set xtics 1 }
 set y2range [0:3 * most]
 set offsets 0, graph 0.02, 0, 0
 plot $searches using 1:($2):(0.6) axes x1y2 with boxes fs solid 1.0 noborder lc rgb LINE title sprintf("samples, at most %d", most), \

@@ -1,5 +1,5 @@
 #@ title: Can the model be trusted here: simulated against measured
-#@ caption: The placements and readings that Kendall's τ of this run is made of: candidates and rivals on several devices that were simulated with costs from the profile and measured to the end. On the line the simulator is right; what counts for the search is the order.
+#@ caption: The placements and readings that Kendall's τ of this run is made of: candidates and rivals on several devices that were simulated with costs from the profile and measured to the end. Bars are the quartiles of the measured steps. On the dashed line the simulator is right; what counts for the search is the order, which τ measures (1: the same order, 0: none).
 #@ place: 60
 #@ query points: simulated and measured step, half of the distance between the quartiles, 1 for rivals
 #@   SELECT e.simulated_us, e.step_median_us, 0.5 * (e.step_q3_us - e.step_q1_us), 0 FROM v_episode e
@@ -14,11 +14,13 @@ low = STATS_min
 top = STATS_max
 stats $points using 2 nooutput
 span = top > low ? top - low : 0.1 * top
+stats $points using ($2 - $3) nooutput
 least = STATS_min
+stats $points using ($2 + $3) nooutput
 most = STATS_max
 height = most > least ? most - least : 0.1 * most
-tau = "τ unknown"
-stats $tau using (tau = valid(1) && $2 > 0 ? sprintf("τ %.2f of %d", $1, $2) : tau, 1) nooutput
+tau = "as simulated; τ unknown"
+stats $tau using (tau = valid(1) && $2 > 0 ? sprintf("as simulated; τ %.2f of %d", $1, $2) : tau, 1) nooutput
 eval PICTURE(440, 3)
 set xrange [(low - 0.05 * span) * scale:(top + 0.05 * span) * scale]
 set yrange [(least - 0.05 * height) * scale:(most + 0.05 * height) * scale]

@@ -34,7 +34,7 @@ eval PICTURE(340, m + 1)
 set xlabel "seconds since the first of them"
 set ylabel "time of a step [".unit."]"
 set yrange [(low - 0.08 * span) * scale:(high + 0.16 * span) * scale]
-set offsets graph 0.02, graph 0.02, 0, 0
+set xrange [-0.02 * length:1.02 * length]
 edge = (high + 0.1 * span) * scale
 if (!wide && length > 0) { set xtics tick_of(length) }
 plot for [k = 1:m] $steps using 1:($3 == k && $4 != 1 ? $2 * scale : NaN) with points pt shape[k] ps 0.55 lc rgb ink(k) title label[k], \

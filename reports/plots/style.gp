@@ -7,7 +7,7 @@ INK = 0x20242c
 SOFT = 0x60656f
 RULE = 0xb8bcc4
 LINE = 0xe4e7ec
-ACCENT = 0xc2185b
+ACCENT = 0xd21ec3
 wide = W > 600
 # Begins a picture that is h high on a page; on a telephone it is lower, with a key of `entries` lines below.
 PICTURE(h, entries) = sprintf("set terminal svg size %d, %d noenhanced font 'system-ui,sans-serif,%d' name '%s'; %s", W, wide ? h : int(0.8 * h) + 17 * entries + 16, wide ? 13 : 11, NAME, wide ? "set key outside right top reverse Left width -1 samplen 1.2" : "set key bmargin left reverse Left samplen 1.2 maxcols 1")

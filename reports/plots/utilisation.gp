@@ -22,6 +22,7 @@ set xrange [0:top]
 set yrange [n - 0.1:-0.1]
 set xlabel "time since the step began [".unit."]"
 set grid noytics
+set ytics scale 0
 if (wide) { set rmargin at screen 0.9 }
 if (!wide && top > 0) { set xtics tick_of(top) }
 plot $devices using (NaN):($1 + 0.55):ytic(short(strcol(2), wide ? 24 : 10)) with points notitle, \

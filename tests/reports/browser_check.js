@@ -44,6 +44,11 @@
         const r = e.getBoundingClientRect();
         if (r.width < 45 && r.height > 90 && e.textContent.trim().length > 4) faults.push('letter by letter: ' + say(e));
       });
+      // A telephone shows all columns: none lies beyond the edge of a table that has to be moved aside.
+      if (innerWidth < 700) document.querySelectorAll('td').forEach((e) => {
+        const r = e.getBoundingClientRect();
+        if (visible(r) && r.right > innerWidth + 1 && !e.closest('details')) faults.push('beyond the edge: ' + say(e) + ' in ' + (e.closest('[id]') || {}).id);
+      });
       const wide = document.documentElement.scrollWidth;
       if (wide > innerWidth) {
         const who = [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.scroll, pre, figure, .timeline, .tiles > div'));
@@ -60,6 +65,15 @@
         find.dispatchEvent(new Event('input'));
         if (!rows().length || ![...rows()].every((r) => r.textContent.toLowerCase().includes(name.toLowerCase()))) faults.push('the search finds other operations');
         find.value = '';
+        find.dispatchEvent(new Event('input'));
+        // A click on a box of the map lists the operations in it, also where it stands for small scopes.
+        const data = JSON.parse(document.getElementById('data').textContent);
+        document.querySelectorAll('.leaf').forEach((box) => {
+          const inside = data.nodes.filter((n) => n[9] === Number(box.id.slice(1)));
+          box.click();
+          const listed = document.getElementById('found').textContent.match(/(\d+) of/);
+          if (inside.length && (!listed || Number(listed[1]) !== inside.length)) faults.push('the box ' + box.textContent + ' lists ' + document.getElementById('found').textContent);
+        });
         find.dispatchEvent(new Event('input'));
         const head = document.querySelectorAll('#operations th')[3];
         head.click();

@@ -249,14 +249,14 @@ static void test_one_slow_step(void **state) {
   assert_fits(&lists.text);
   tfc_report_lists_deinit(&lists);
   assert_ok(tfc_report_show(db, -1, &text));
-  assert_said(&text, "  cpu:0      measured         74.5 % "); // 450 of 604 us
+  assert_said(&text, "  cpu:0      measured         75.0 % "); // 450 of 600 us
   assert_said(&text, "  cpu:1      measured         36.3 % "); // 218 of 600 us
   assert_said(&text, "  cpu:1            0.0 %      25.0 % "); // 150 of 600 us
   tfc_text_deinit(&text);
   assert_ok(tfc_report_html(db, -1, &text));
-  assert_said(&text, "<td class=\"n\">75 %</td>");
-  assert_said(&text, "<td class=\"n\">36 %</td>");
-  assert_said(&text, "Shares are medians over the traced steps");
+  assert_said(&text, "data-l=\"busy\">75 %</td>");
+  assert_said(&text, "data-l=\"busy\">36 %</td>");
+  assert_said(&text, "Shares are those of the step");
   tfc_text_deinit(&text);
   assert_ok(tfc_report_compare(db, (const int64_t[]){1, 1}, 2, &lists));
   t = &lists.tables[3];

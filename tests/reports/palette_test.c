@@ -63,7 +63,7 @@ static void test_devices(void **state) {
 
 // --- Distances -------------------------------------------------------------------------------------------------------
 
-enum { ALL = TFC_DEVICE_COLOURS + TFC_OP_FAMILIES, FIRST = 8 };
+enum { ACCENT = TFC_DEVICE_COLOURS + TFC_OP_FAMILIES, ALL, FIRST = 8 };
 enum { FULL, NO_RED, NO_GREEN, NO_BLUE, SIGHTS };
 
 // What an eye without one kind of cone makes of a colour's linear red, green and blue (Machado, Oliveira and Fernandes
@@ -96,8 +96,8 @@ static void lab_of(uint32_t rgb, int sight, double out[3]) {
   out[0] = 116 * f[1] - 16, out[1] = 500 * (f[0] - f[1]), out[2] = 200 * (f[1] - f[2]);
 }
 
-// Colours that a reader meets most, those of eight devices and of the families, are farther apart than the others.
-// (About 2.3 is the least difference that people see.)
+// Colours that a reader meets most, those of eight devices, of the families and the accent, are farther apart than the
+// others. (About 2.3 is the least difference that people see.)
 static void test_distances(void **state) {
   (void)state;
   static const double least[SIGHTS] = {13, 5, 5, 5}, least_first[SIGHTS] = {20, 10, 10, 8.5};
@@ -105,9 +105,10 @@ static void test_distances(void **state) {
     for (int sight = 0; sight < SIGHTS; sight++) {
       double lab[ALL][3];
       for (uint32_t i = 0; i < ALL; i++)
-        lab_of(i < TFC_DEVICE_COLOURS ? tfc_palette_device_rgb(i)
-               : dark                 ? tfc_palette_family_dark_rgb(i - TFC_DEVICE_COLOURS)
-                                      : tfc_palette_family_rgb(i - TFC_DEVICE_COLOURS),
+        lab_of(i == ACCENT              ? (dark ? TFC_PALETTE_DARK_ACCENT : TFC_PALETTE_ACCENT)
+               : i < TFC_DEVICE_COLOURS ? tfc_palette_device_rgb(i)
+               : dark                   ? tfc_palette_family_dark_rgb(i - TFC_DEVICE_COLOURS)
+                                        : tfc_palette_family_rgb(i - TFC_DEVICE_COLOURS),
                sight, lab[i]);
       for (uint32_t i = 0; i < ALL; i++)
         for (uint32_t k = 0; k < i; k++) {
@@ -115,7 +116,7 @@ static void test_distances(void **state) {
           const bool first = k < FIRST && (i < FIRST || i >= TFC_DEVICE_COLOURS);
           const bool families = k >= TFC_DEVICE_COLOURS;
           for (int c = 0; c < 3; c++) sum += (lab[i][c] - lab[k][c]) * (lab[i][c] - lab[k][c]);
-          if (sqrt(sum) < (first || families ? least_first : least)[sight])
+          if (sqrt(sum) < (first || families || i == ACCENT ? least_first : least)[sight])
             fail_msg("%s, sight %d: colours %u and %u differ by %.1f", dark ? "dark" : "light", sight, k, i, sqrt(sum));
         }
     }
@@ -127,8 +128,14 @@ static void test_papers(void **state) {
   for (uint32_t i = 0; i < ALL; i++) {
     const uint32_t f = i - TFC_DEVICE_COLOURS;
     double light[3], dark[3];
-    lab_of(i < TFC_DEVICE_COLOURS ? tfc_palette_device_rgb(i) : tfc_palette_family_rgb(f), FULL, light);
-    lab_of(i < TFC_DEVICE_COLOURS ? tfc_palette_device_rgb(i) : tfc_palette_family_dark_rgb(f), FULL, dark);
+    if (i == ACCENT) {
+      lab_of(TFC_PALETTE_ACCENT, FULL, light);
+      lab_of(TFC_PALETTE_DARK_ACCENT, FULL, dark);
+    }
+    if (i != ACCENT)
+      lab_of(i < TFC_DEVICE_COLOURS ? tfc_palette_device_rgb(i) : tfc_palette_family_rgb(f), FULL, light);
+    if (i != ACCENT)
+      lab_of(i < TFC_DEVICE_COLOURS ? tfc_palette_device_rgb(i) : tfc_palette_family_dark_rgb(f), FULL, dark);
     if (light[0] > 88) fail_msg("colour %u is as light as paper: %.1f", i, light[0]);
     if (dark[0] < 34) fail_msg("colour %u is as dark as a dark page: %.1f", i, dark[0]);
   }

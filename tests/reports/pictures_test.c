@@ -12,7 +12,6 @@
 
 #include "reports/ending.h"
 #include "reports/lists.h"
-#include "reports/lists_page.h"
 #include "reports/palette.h"
 #include "reports/plot.c"
 #include "reports/reports.h"
@@ -123,7 +122,7 @@ static void test_timeline(void **state) {
   tells(text, "<i class=\"key f3\"></i>sums, normalisation 118.0 us</span>");
   tells(text, "[µs], of the traced step nearest to the median (step 0)");
   tells(text, "cpu:0 <span>busy 75 %</span>");
-  tells(text, "cpu:1 <span>busy 37 %</span>"); // 440 of 1204 us
+  tells(text, "cpu:1 <span>busy 36 %</span>"); // 218 of 600 us
   free(text);
 }
 
@@ -307,18 +306,50 @@ static void test_small_operations(void **state) {
   struct tfc_text html = {0};
   snprintf(path, sizeof path, "%s/small.db", folder);
   assert_ok(write_by_hand(path, "measured"));
-  change("INSERT INTO op_total SELECT placement, node_id, device_id, 2, us, us, 2 * us FROM (SELECT placement, node_id,"
-         " device_id, CASE WHEN node_id IN (0, 2) THEN 1000 ELSE duration_ns END AS us FROM op WHERE step = 0)");
+  change("UPDATE op SET duration_ns = 1000 WHERE node_id IN (0, 2)");
   assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &db));
   assert_ok(tfc_report_html(db, -1, &html));
   char *map = part(html.data, "<section id=\"map\">", "</section>");
-  tells(map, "title=\"2 more in net 2.00 us\""); // a and c, of a, b, c, d and e
+  tells(map, "title=\"small parts of net 2.00 us\""); // a and c, of a, b, c, d and e
   if (strstr(map, "title=\"net/a ") || !strstr(map, "title=\"net/b ")) fail_msg("%s", map);
   free(map);
   tfc_text_deinit(&html);
   tfc_store_close(db);
   strcpy(path, kept);
   free(kept);
+}
+
+// A scope of many small equal parts is one box of its own name, not "small parts" of it.
+static void test_scope_of_small_parts(void **state) {
+  (void)state;
+  char *kept = strdup(path);
+  struct tfc_store *db = NULL;
+  struct tfc_text html = {0};
+  snprintf(path, sizeof path, "%s/parts.db", folder);
+  assert_ok(write_by_hand(path, "measured"));
+  change("WITH RECURSIVE k(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM k WHERE n < 299) INSERT INTO node (run_id,"
+         " node_id, unit_id, name, op) SELECT 1, 1000 + n, 0, 'soft/step' || n || '/x', 'Relu' FROM k;"
+         " INSERT INTO op (placement, step, position, node_id, device_id, start_ns, duration_ns) SELECT DISTINCT"
+         " o.placement, o.step, n.node_id, n.node_id, 0, 1000, 1000 FROM op o, node n WHERE n.node_id >= 1000");
+  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &db));
+  assert_ok(tfc_report_html(db, -1, &html));
+  char *map = part(html.data, "<section id=\"map\">", "</section>");
+  tells(map, "title=\"soft/ 300.0 us\"><span>soft</span>");
+  if (strstr(map, "small parts of soft")) fail_msg("%s", map);
+  free(map);
+  tfc_text_deinit(&html);
+  tfc_store_close(db);
+  strcpy(path, kept);
+  free(kept);
+}
+
+// The page says once of which step its figures are.
+static void test_basis(void **state) {
+  (void)state;
+  html_says(
+      page, "id=\"basis\">", "</p>",
+      "What is said of operations, devices and transfers is of one step, so that all figures add up: step 0, which "
+      "took 600.0 us, the traced one nearest to the median. What is of more steps says so.");
 }
 
 static double at(const json_t *list, size_t i) {
@@ -359,7 +390,7 @@ static void test_data(void **state) {
     double median, half, bytes, flops, slack;
     int family;
   } expected[] = {{1, "net/b", "MatMul", "cpu:0", 300, 0, 2000, 2000, 0, 0},
-                  {4, "net/e", "Softmax", "cpu:1", 120, 1, 5000, 0, 0, 3},
+                  {4, "net/e", "Softmax", "cpu:1", 118, 1, 5000, 0, 0, 3},
                   {0, "net/a", "MatMul", "cpu:0", 100, 0, 1000, 1000, 0, 0},
                   {2, "net/c", "Relu", "cpu:1", 100, 0, 3000, 3000, 125, 2},
                   {3, "net/d", "AddV2", "cpu:0", 50, 0, 4000, 0, 0, 2}};
@@ -408,7 +439,7 @@ static void test_table(void **state) {
   (void)state;
   char *table = part(page, "id=\"operations\">", "</tbody>");
   html_says(table, "<thead>", "<td class=\"name\">net/e",
-            "operation|type|device|in a step|half range|output|FLOP|slack|\n"
+            "operation|type|device|in the step|half range|output|FLOP|slack|\n"
             "net/b|MatMul|cpu:0|300.0 us|0.00 us|2.0 kB|2 k|0.00 us|\n");
   free(table);
   tells(page, "<p class=\"note\" id=\"more\">5 operations; all with tfc-report nodes 1 --csv.</p>");
@@ -662,63 +693,6 @@ static void test_svg(void **state) {
   for (int i = 0; i < 3; i++) tfc_plot_deinit(&plots[i]);
 }
 
-// Tests the page that --html makes of lists: the columns' names say in which units it shows numbers, and numbers are
-// aligned to the right.
-static void test_lists_page(void **state) {
-  (void)state;
-  static const char *const columns[] = {"node", "wait_us", "peak_bytes", "count", "share", "op", NULL};
-  struct tfc_report_lists lists = {.count = 2, .names = {"gaps", "other"}};
-  struct tfc_cell *row;
-  struct tfc_file file;
-  char dir[96], name[128];
-  assert_ok(tfc_table_init(&lists.tables[0], columns));
-  assert_ok(tfc_table_init(&lists.tables[1], columns));
-  assert_ok(tfc_table_add(&lists.tables[0], &row));
-  row[0] = tfc_cell_text(TFC_STR("a<&>\"b")), row[1] = tfc_cell_real(1500), row[2] = tfc_cell_integer(2500);
-  row[3] = tfc_cell_integer(1234567), row[4] = tfc_cell_real(0.123456);
-  snprintf(dir, sizeof dir, "%s/lists", folder);
-  snprintf(name, sizeof name, "%s/index.html", dir);
-  assert_ok(tfc_report_lists_page(&lists, "The title", "A note.", dir));
-  assert_ok(tfc_file_map(name, &file));
-  char *html = strndup((const char *)file.data, file.size);
-  html_check(html);
-  html_says(html, "<header>", "</header>", "The title\nA note.\n");
-  html_says(html, "<section id=\"gaps\">", "</section>",
-            "Gaps\nnode|wait|peak bytes|count|share|op|\n"
-            "a&lt;&amp;&gt;&quot;b|1.500 ms|2.5 kB|1234567|0.1235|–|\n");
-  html_says(html, "<section id=\"other\">", "</section>", "Other\nThere are none.\n");
-  tells(html, "<th>node</th><th class=\"n\">wait</th>");
-  free(html);
-  tfc_file_unmap(&file);
-  tfc_report_lists_deinit(&lists);
-  // Few rows of many columns are turned, without columns that have no value; the longest table comes last, and does not
-  // repeat a name.
-  static const char *const many[] = {"run_id", "step_us", "expert_us", "c", "d", "e", "f",
-                                     "g",      "h",       "i",         "j", "k", "l", NULL};
-  lists = (struct tfc_report_lists){.count = 2, .names = {"operations", "runs"}};
-  assert_ok(tfc_table_init(&lists.tables[0], columns));
-  assert_ok(tfc_table_init(&lists.tables[1], many));
-  for (int i = 0; i < 3; i++) {
-    assert_ok(tfc_table_add(&lists.tables[0], &row));
-    row[0] = tfc_cell_text(i < 2 ? TFC_STR("MatMul") : TFC_STR("Sum")), row[3] = tfc_cell_integer(i);
-  }
-  for (int i = 0; i < 2; i++) {
-    assert_ok(tfc_table_add(&lists.tables[1], &row));
-    row[0] = tfc_cell_integer(4 + i), row[1] = tfc_cell_real(100 + i), row[3] = tfc_cell_text(TFC_STR("done"));
-  }
-  assert_ok(tfc_report_lists_page(&lists, "The title", "A note.", dir));
-  assert_ok(tfc_file_map(name, &file));
-  html = strndup((const char *)file.data, file.size);
-  html_check(html);
-  html_says(html, "<section id=\"runs\">", "</section>", "Runs\nrun id|4|5|\nstep|100.0 us|101.0 us|\nc|done|done|\n");
-  html_says(strstr(html, "<section id=\"runs\">"), "<section id=\"operations\">", "</section>",
-            "Operations\nnode|wait|peak bytes|count|share|op|\n"
-            "MatMul|–|–|0|–|–|\n|–|–|1|–|–|\nSum|–|–|2|–|–|\n");
-  free(html);
-  tfc_file_unmap(&file);
-  tfc_report_lists_deinit(&lists);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_warnings),
                                      cmocka_unit_test(test_timeline),
@@ -727,12 +701,13 @@ int main(void) {
                                      cmocka_unit_test(test_nested_map),
                                      cmocka_unit_test(test_many_devices),
                                      cmocka_unit_test(test_small_operations),
+                                     cmocka_unit_test(test_scope_of_small_parts),
+                                     cmocka_unit_test(test_basis),
                                      cmocka_unit_test(test_data),
                                      cmocka_unit_test(test_table),
                                      cmocka_unit_test(test_trace),
                                      cmocka_unit_test(test_scales),
                                      cmocka_unit_test(test_svg),
-                                     cmocka_unit_test(test_lists_page),
                                      cmocka_unit_test(test_endings)}; // must be last, because it changes the run
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -74,16 +74,15 @@ for column, words in [("best_single_us", "best single device"), ("expert_us", "e
 if answer:
     same("step", time_of(next(v for t, v in card.items() if t.startswith("a step"))), answer)
 phase = next(s["phase"] for s in traced if s["step"] == step)
-shares = {}
-for b in ask(f"SELECT b.device, b.busy_us / b.step_us AS share FROM v_busy b JOIN v_step s USING (run_id, placement_id, step)"
-             f" WHERE {mine} AND s.phase = '{phase}'"):
-    shares.setdefault(b["device"], []).append(b["share"])
-rows = [{"name": device, "busy": 100 * statistics.median(each)} for device, each in shares.items()]
+rows = [{"name": b["device"], "busy": 100 * b["busy_us"] / b["step_us"]} for b in ask(f"SELECT * FROM v_busy WHERE {this}")]
 table = cells("<h2>Devices</h2>")
 heads = table[0]
 for row in rows:
     line = next(r for r in table if r[0] == row["name"])
-    same("busy " + row["name"], float(line[heads.index("busy")].rstrip(" %")), float(f"{row['busy']:.0f}"), 0)
+    for where, percent in [("table", line[heads.index("busy")]), ("timeline", re.search(rf"</i>{re.escape(row['name'])} <span>busy (.*?)<", page).group(1))]:
+        same(f"busy {row['name']} in the {where}", float(percent.rstrip(" %")), float(f"{row['busy']:.0f}"), 0)
+    ran = ask(f"SELECT COUNT(DISTINCT node_id) AS n FROM v_op WHERE {this} AND device = '{row['name']}'")[0]["n"]
+    same("operations of " + row["name"], float(line[heads.index("operations")]), ran, 0)
     said = re.search(rf"^  {re.escape(row['name'])} +\S+ +([\d.]+) %", shown, re.M)
     same("busy in show " + row["name"], float(said.group(1)), row["busy"])
 for row in ask(f"SELECT device, peak_bytes FROM v_memory WHERE {mine}"):
@@ -124,9 +123,15 @@ for node in data["nodes"]:
     if row and (row["node"] != node[1] or (row["flops"] is not None and abs(row["flops"] - node[7]) > 1e-4 * row["flops"])):
         faults.append(f"node {node[1]} is another one in v_node")
 same("operations of the table", len(data["nodes"]), len(set(totals) | {o["node_id"] for o in ops}), 0)
-took = ("(SELECT t.node_id, t.op, t.median_us * COALESCE((SELECT COUNT(*) FROM v_op o WHERE o.run_id = t.run_id"
-        f" AND o.placement_id = t.placement_id AND o.node_id = t.node_id AND o.device_id = t.device_id AND o.step = {step} GROUP BY o.node_id), 1) AS us FROM"
-        f" v_op_total t WHERE {mine})")  # the time of each operation in a step: of one in a loop, all its rounds
+in_step = {r["node_id"]: r["us"] for r in ask(f"SELECT node_id, SUM(duration_us) AS us FROM v_op WHERE {this} GROUP BY node_id")}
+for node in data["nodes"]:  # what the table, the map, the timeline and the costs say of an operation is what it took in the step
+    same("time of " + node[1], node[4] or 0, in_step.get(node[0], 0), 1e-5)
+legend = re.search(r'<section id="timeline">.*?<p class="legend">(.*?)</p>', page, re.S).group(1)
+same("the timeline's families", sum(time_of(t) for t in re.findall(r"</i>[^<]*? ([\d.]+ (?:us|ms|s))</span>", legend)), sum(in_step.values()), 0.01)
+legend = re.search(r'<section id="map">.*?<p class="legend">(.*?)</p>', page, re.S)
+if legend:
+    same("the map's devices", sum(time_of(t) for t in re.findall(r"</i>\S+ ([\d.]+ (?:us|ms|s))[,<]", legend.group(1))), sum(in_step.values()), 0.01)
+took = f"(SELECT node_id, op, SUM(duration_us) AS us FROM v_op WHERE {this} GROUP BY node_id, device_id)"
 for row in ask(f"SELECT op, COUNT(*) AS n, SUM(us) AS us FROM {took} GROUP BY op ORDER BY us DESC, op LIMIT 5"):
     section = page[page.index('<section id="cost_by_op">') :]
     section = section[: section.index("</section>")]
@@ -194,8 +199,15 @@ ends = [ask(f"SELECT MAX(start_us + duration_us) AS us FROM v_op WHERE {mine} AN
 near = ends[: len(ends) // 2 + 1]  # more than half of them, those nearest to the median
 same("all of the paths", sum(o["time_us"] for o in critical["operations"]), sum(near) / len(near), 1e-6)
 same("their percents", sum(o["percent"] for o in critical["operations"]), 100, 1e-6)
-for row, line in zip(critical["operations"], cells("<h3>Critical path by type")):
-    same("type " + row["op"], time_of(line[1]), row["time_us"])
+types = {}  # page and `show` have those of the one step
+for item in critical["path"]:
+    for of, us in [(item["op"] if item["kind"] == "operation" else "transfers", item["time_us"]), ("waiting", item["waited_us"])]:
+        types[of or "operations"] = types.get(of or "operations", 0) + us
+for line in cells("<h3>Critical path by type"):
+    same("type " + line[0], time_of(line[1]), types[line[0]])
+for percent, us, of in re.findall(r"^ +([\d.]+) % +([\d.]+ \S+)  (\S+)$", shown[shown.index("\nCritical path of the"):], re.M):
+    same("type in show " + of, time_of(us), types[of])
+    same("its share", float(percent), float(f"{100 * types[of] / end:.1f}"), 0)
 
 # --- What would help most: above the best rates of the run ---
 costs = ask(f"SELECT node_id, fastest_us AS us FROM v_cost WHERE run_id = {run['run_id']}") or ask(
