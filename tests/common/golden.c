@@ -8,6 +8,7 @@
 
 #include "runtime/graph/import.h"
 #include "tests/common/eval.h"
+#include "tests/common/packed.h"
 #include "tests/common/test.h"
 
 // --- Comparing -----------------------------------------------------------------------------------------------------
@@ -183,10 +184,10 @@ void golden_run(const char *root, const char *family, const char *filter, struct
   char path[1024];
   *out = (struct golden_result){0};
   flush_subnormals();
-  snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/graph.pb", root, family);
-  assert_ok(tfc_graph_load(path, NULL, &f.graph));
-  snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/expected.pb", root, family);
-  assert_ok(tfc_graph_load(path, NULL, &f.expected));
+  snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/graph.pb.gz", root, family);
+  assert_ok(packed_graph_load(path, &f.graph));
+  snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/expected.pb.gz", root, family);
+  assert_ok(packed_graph_load(path, &f.expected));
   snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/cases.json", root, family);
   json_t *document = json_load_file(path, 0, NULL);
   assert_non_null(document);

@@ -5,16 +5,17 @@
 
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
+#include "tests/common/packed.h"
 
 struct whole_piece { // one field of the GraphDef, with its tag
   size_t begin, end;
   uint32_t node; // TFC_NONE: this field is no node, and every part contains it
 };
 
-static uint64_t varint(const struct tfc_file *f, size_t *at) {
+static uint64_t varint(const struct tfc_text *f, size_t *at) {
   uint64_t value = 0;
   for (int shift = 0; *at < f->size && shift < 64; shift += 7) {
-    const uint8_t byte = f->data[(*at)++];
+    const uint8_t byte = (uint8_t)f->data[(*at)++];
     value |= (uint64_t)(byte & 0x7f) << shift;
     if (byte < 0x80) break;
   }
@@ -33,7 +34,7 @@ static tfc_status find_pieces(struct whole *w, const char *path) {
     if (tag == NODE) {
       if (varint(&w->file, &at) == NAME) {
         const uint64_t length = varint(&w->file, &at);
-        piece.node = tfc_graph_find(w->graph, (tfc_str){(const char *)w->file.data + at, length});
+        piece.node = tfc_graph_find(w->graph, (tfc_str){w->file.data + at, length});
       }
       if (piece.node == TFC_NONE) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: a node without a name", path);
     }
@@ -48,14 +49,14 @@ static tfc_status find_pieces(struct whole *w, const char *path) {
 
 tfc_status whole_load(const char *path, struct whole *out) {
   *out = (struct whole){0};
-  TFC_RETURN_IF_ERROR(tfc_graph_load(path, NULL, &out->graph));
-  TFC_RETURN_IF_ERROR(tfc_file_map(path, &out->file));
+  TFC_RETURN_IF_ERROR(packed_read(path, &out->file));
+  TFC_RETURN_IF_ERROR(tfc_graph_parse((tfc_str){out->file.data, out->file.size}, path, NULL, &out->graph));
   return find_pieces(out, path);
 }
 
 void whole_deinit(struct whole *w) {
   tfc_graph_release(w->graph);
-  tfc_file_unmap(&w->file);
+  tfc_text_deinit(&w->file);
   free(w->pieces);
   *w = (struct whole){0};
 }
@@ -70,7 +71,7 @@ tfc_status whole_part(const struct whole *w, const struct tfc_output *outputs, u
   for (size_t i = 0; i < w->count; i++) {
     const struct whole_piece *p = &w->pieces[i];
     if (p->node == TFC_NONE || needed[p->node])
-      tfc_text_add(&bytes, (tfc_str){(const char *)w->file.data + p->begin, p->end - p->begin});
+      tfc_text_add(&bytes, (tfc_str){w->file.data + p->begin, p->end - p->begin});
   }
   TFC_TRY(s, tfc_graph_parse((tfc_str){bytes.data, bytes.size}, "part.pb", NULL, out));
 out:

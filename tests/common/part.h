@@ -3,16 +3,15 @@
 #ifndef TFC_TESTS_COMMON_PART_H
 #define TFC_TESTS_COMMON_PART_H
 
-#include "runtime/base/file.h"
 #include "runtime/graph/graph.h"
 
 struct whole {
   struct tfc_graph *graph;
-  struct tfc_file file;
+  struct tfc_text file;       // unpacked
   struct whole_piece *pieces; // the fields of the file, in order
   size_t count;
 };
-tfc_status whole_load(const char *path, struct whole *out); // a binary GraphDef
+tfc_status whole_load(const char *path, struct whole *out); // a packed binary GraphDef
 void whole_deinit(struct whole *w);
 
 // Makes the graph of these nodes and of all nodes that they depend on. Names are those of the whole graph, ids are not.

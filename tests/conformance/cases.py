@@ -5,6 +5,7 @@ type and dtype: a list of runs in one session, each with fetches and targets. In
 a PlaceholderWithDefault of unknown shape ("dynamic"), so that nothing needs feeding.
 """
 
+import gzip
 import hashlib
 import json
 import os
@@ -309,12 +310,12 @@ def expected_graph(results):
 
 
 def write(family, directory):
-    """Computes a family and writes graph.pb, expected.pb and cases.json; returns (cases, problems)."""
+    """Computes a family and writes graph.pb.gz, expected.pb.gz and cases.json; returns (cases, problems)."""
     results = family.compute()
     os.makedirs(directory, exist_ok=True)
-    for name, data in (("graph.pb", family.graph_def()), ("expected.pb", expected_graph(results))):
+    for name, data in (("graph.pb.gz", family.graph_def()), ("expected.pb.gz", expected_graph(results))):
         with open(os.path.join(directory, name), "wb") as f:
-            f.write(data.SerializeToString(deterministic=True))
+            f.write(gzip.compress(data.SerializeToString(deterministic=True), 9, mtime=0))
     with open(os.path.join(directory, "cases.json"), "w") as f:
         rows = ",\n".join("  " + json.dumps(case, separators=(",", ":")) for case in family.cases)
         f.write('{"format": "tfc-cases", "version": 1, "family": "%s", "tensorflow": "%s", "cases": [\n%s\n]}\n'

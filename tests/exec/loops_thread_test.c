@@ -98,7 +98,7 @@ static void over(const char *devices, const char *rule, uint64_t seed) {
   tfc_random_init(&random, seed);
   assert_ok(tfc_devices_open("cpu:0", NULL, 0, &one));
   assert_ok(tfc_devices_open(devices, NULL, 0, &many));
-  assert_ok(whole_load(TFC_SOURCE_DIR "/tests/pass/golden/control_gradients/graph.pb", &forward));
+  assert_ok(whole_load(TFC_SOURCE_DIR "/tests/pass/golden/control_gradients/graph.pb.gz", &forward));
   json_t *document = json_load_file(TFC_SOURCE_DIR "/tests/pass/golden/control_gradients/cases.json", 0, NULL);
   assert_non_null(document);
   const json_t *cases = json_object_get(document, "cases");

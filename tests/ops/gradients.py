@@ -7,6 +7,7 @@ output: once with shapes known, once with inputs of unknown shape (placeholders 
 both ways of building a gradient are checked.
 """
 
+import gzip
 import json
 import os
 import zlib
@@ -512,10 +513,9 @@ def main():
                     record["grads"].append("%s/g%d" % (name, k))
                     tf1.constant(value, name="%s/g%d" % (name, k))
             records.append(record)
-    with open(os.path.join(out, "graph.pb"), "wb") as file:
-        file.write(forward.SerializeToString(deterministic=True))
-    with open(os.path.join(out, "expected.pb"), "wb") as file:
-        file.write(expected.as_graph_def().SerializeToString(deterministic=True))
+    for name, graph_def in (("graph.pb.gz", forward), ("expected.pb.gz", expected.as_graph_def())):
+        with open(os.path.join(out, name), "wb") as file:
+            file.write(gzip.compress(graph_def.SerializeToString(deterministic=True), 9, mtime=0))
     with open(os.path.join(out, "cases.json"), "w") as file:
         json.dump({"cases": records}, file, indent=0)
     print("%d cases" % len(records))

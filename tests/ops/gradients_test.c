@@ -1,5 +1,6 @@
 // Compares gradients of single operations with TensorFlow's (golden/gradients, made by gradients.py). tfc_gradients
 // builds them, and the reference kernels evaluate them.
+#include "tests/common/packed.h"
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -83,8 +84,8 @@ static void test_gradients(void **state) {
   struct whole forward;
   struct tfc_graph *expected = NULL;
   int passed = 0, failed = 0;
-  assert_ok(whole_load(TFC_SOURCE_DIR "/tests/ops/golden/gradients/graph.pb", &forward));
-  assert_ok(tfc_graph_load(TFC_SOURCE_DIR "/tests/ops/golden/gradients/expected.pb", NULL, &expected));
+  assert_ok(whole_load(TFC_SOURCE_DIR "/tests/ops/golden/gradients/graph.pb.gz", &forward));
+  assert_ok(packed_graph_load(TFC_SOURCE_DIR "/tests/ops/golden/gradients/expected.pb.gz", &expected));
   json_t *document = json_load_file(TFC_SOURCE_DIR "/tests/ops/golden/gradients/cases.json", 0, NULL);
   assert_non_null(document);
   const json_t *cases = json_object_get(document, "cases");

@@ -3,6 +3,7 @@
 //
 //   session_golden_test FAMILY [CASE [lowered]]           shows one family
 //   session_golden_test device=gpu:0 FAMILY [CASE]        on another device; exit code 4: it is not there
+#include "tests/common/packed.h"
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -156,8 +157,8 @@ static int run_family(const char *family, const char *filter, bool lowered, int 
     exit(NO_DEVICE);
   }
   assert_ok(refused);
-  snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/graph.pb", test_source_dir(), family);
-  assert_ok(tfc_graph_load(path, NULL, &f.graph));
+  snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/graph.pb.gz", test_source_dir(), family);
+  assert_ok(packed_graph_load(path, &f.graph));
   if (lowered) {
     struct tfc_graph *flat = NULL;
     assert_ok(tfc_lower_functions(f.graph, &flat, NULL));
@@ -165,8 +166,8 @@ static int run_family(const char *family, const char *filter, bool lowered, int 
     f.graph = flat;
   }
   if (!lowered) assert_ok(tfc_infer_fed_shapes(f.graph, NULL, 0, &f.shapes));
-  snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/expected.pb", test_source_dir(), family);
-  assert_ok(tfc_graph_load(path, NULL, &f.expected));
+  snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/expected.pb.gz", test_source_dir(), family);
+  assert_ok(packed_graph_load(path, &f.expected));
   snprintf(path, sizeof path, "%s/tests/conformance/golden/%s/cases.json", test_source_dir(), family);
   json_t *document = json_load_file(path, 0, NULL);
   assert_non_null(document);

@@ -6,6 +6,7 @@ A case is a function of float64 inputs, built with the control flow of both gene
 differentiated by its inputs (and variables). Inputs are placeholders with a default, of known and of unknown shape.
 """
 
+import gzip
 import json
 import os
 import zlib
@@ -495,10 +496,9 @@ def main():
                     for target, value in zip(record["grads"], values):
                         if target:
                             tf1.constant(value, name=target)
-    with open(os.path.join(out, "graph.pb"), "wb") as file:
-        file.write(forward.SerializeToString(deterministic=True))
-    with open(os.path.join(out, "expected.pb"), "wb") as file:
-        file.write(expected.as_graph_def().SerializeToString(deterministic=True))
+    for name, graph_def in (("graph.pb.gz", forward), ("expected.pb.gz", expected.as_graph_def())):
+        with open(os.path.join(out, name), "wb") as file:
+            file.write(gzip.compress(graph_def.SerializeToString(deterministic=True), 9, mtime=0))
     with open(os.path.join(out, "cases.json"), "w") as file:
         json.dump({"cases": records}, file, indent=0)
     print("%d cases" % len(records))

@@ -3,6 +3,7 @@
 // executor.
 //
 //   control_gradients_test [NAME]   shows the cases whose name contains NAME
+#include "tests/common/packed.h"
 #include "tests/common/test.h"
 
 #include <jansson.h>
@@ -126,8 +127,8 @@ static void equal_tensorflows(void **state) {
   struct suite suite = {0};
   int passed = 0, failed = 0;
   assert_ok(tfc_devices_open("cpu:0", NULL, 0, &suite.devices));
-  assert_ok(whole_load(TFC_SOURCE_DIR "/tests/pass/golden/control_gradients/graph.pb", &suite.forward));
-  assert_ok(tfc_graph_load(TFC_SOURCE_DIR "/tests/pass/golden/control_gradients/expected.pb", NULL, &suite.expected));
+  assert_ok(whole_load(TFC_SOURCE_DIR "/tests/pass/golden/control_gradients/graph.pb.gz", &suite.forward));
+  assert_ok(packed_graph_load(TFC_SOURCE_DIR "/tests/pass/golden/control_gradients/expected.pb.gz", &suite.expected));
   json_t *document = json_load_file(TFC_SOURCE_DIR "/tests/pass/golden/control_gradients/cases.json", 0, NULL);
   assert_non_null(document);
   const json_t *cases = json_object_get(document, "cases");
