@@ -29,12 +29,12 @@ enum tfc_cuda_fake_call {
 extern const struct tfc_cuda_api tfc_cuda_fake_api;
 struct tfc_cuda_fake_options {
   int devices, sm_count, granularity;
-  uint64_t memory;    // bytes of each device
-  bool readable;      // host code can read the addresses of device memory
-  bool idle;          // kernels compute nothing, for callers that only count them
-  bool lost_flags;    // streams do not write the flags that they are told to write
-  bool strict_events; // streams accept only events that were made while the stream's own context was current
-  bool strict_cudnn;  // cuDNN handles accept a stream only if the stream's own context is current
+  uint64_t memory;   // bytes of each device
+  bool readable;     // host code can read the addresses of device memory
+  bool idle;         // kernels compute nothing, for callers that only count them
+  bool lost_flags;   // streams do not write the flags that they are told to write
+  bool loose_events; // streams of a green context accept events of the primary context, too
+  bool strict_cudnn; // cuDNN handles accept a stream only if the stream's own context is current
 };
 // Installs the fake as tfc_cuda_api, and resets failures and counts.
 void tfc_cuda_fake_install(const struct tfc_cuda_fake_options *options);

@@ -54,6 +54,7 @@ struct tfc_cuda_library *cuda_host_library(void) {
   static struct tfc_cuda_library library = {.device = &host_device,
                                             .blaslt = no_handle,
                                             .cudnn = no_dnn_handle,
+                                            .event = cuda_fake_event,
                                             .math = TFC_MATH_FLOAT32,
                                             .sm_count = 132,
                                             .capability = 90,

@@ -20,14 +20,24 @@ void cuda_fake_clock(int64_t ns) {
 
 struct CUevent_st {
   int64_t at;
+  bool of_device;
 };
 bool cuda_fake_is_timed;
 static uint32_t events;
-cudaError_t cudaEventCreate(cudaEvent_t *out) {
-  *out = calloc(1, sizeof **out);
+// Streams take the events that their device makes, and no others, as streams of a green context may.
+static cudaError_t make_event(bool of_device, cudaEvent_t *out) {
+  if (!(*out = calloc(1, sizeof **out))) return cudaErrorMemoryAllocation;
+  (*out)->of_device = of_device;
   cuda_fake_is_timed = ++events > 0;
   cuda_fake_timings++;
-  return *out ? cudaSuccess : cudaErrorMemoryAllocation;
+  return cudaSuccess;
+}
+int cuda_fake_event(struct tfc_cuda_library *library, bool timing, struct CUevent_st **out) {
+  (void)library;
+  return timing ? (int)make_event(true, out) : (int)cudaErrorInvalidValue;
+}
+cudaError_t cudaEventCreate(cudaEvent_t *out) {
+  return make_event(false, out);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t e) {
   cuda_fake_is_timed = --events > 0;
@@ -36,6 +46,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t e) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream) {
   (void)stream;
+  if (!e->of_device) return cudaErrorInvalidResourceHandle;
   e->at = tfc_now_ns() + clock_ns;
   return cudaSuccess;
 }

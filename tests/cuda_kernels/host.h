@@ -58,6 +58,8 @@ struct cuda_host_census {
 };
 extern struct cuda_host_census cuda_host_census;
 
+// The event of the fake of CUDA's libraries; NULL in tests without it.
+int cuda_fake_event(struct tfc_cuda_library *library, bool timing, struct CUevent_st **out) __attribute__((weak));
 // How many products, convolutions and measurements the fakes of the libraries have made.
 extern uint32_t cuda_fake_products, cuda_fake_convolutions, cuda_fake_measurements;
 // How many of the products and convolutions have float32 operands, by the arithmetic that the operands were rounded to.

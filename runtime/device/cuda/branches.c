@@ -186,7 +186,7 @@ tfc_status tfc_cuda_branches_open(struct tfc_cuda_device *d, const struct tfc_cu
     }
   while (d->branch_events.count <= b->event_count) { // and one for the beginning
     tfc_cuda_event event = NULL;
-    TFC_CUDA_TRY(d, tfc_cuda_pool_event(d->pool, &event), "making an event");
+    TFC_CUDA_TRY(d, tfc_cuda_event_make(d, false, &event), "making an event");
     if (!tfc_array_push(&d->branch_events, event)) {
       (void)d->api->event_destroy(event);
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");

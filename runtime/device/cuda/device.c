@@ -165,6 +165,7 @@ static tfc_status start(struct tfc_cuda_device *d) {
   TFC_CUDA_TRY(d, api->stream_create(d->partition, &d->capture), "making a stream");
   for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++)
     TFC_CUDA_TRY(d, api->stream_create(d->partition, &d->copies[k]), "making a stream");
+  TFC_RETURN_IF_ERROR(tfc_cuda_events_open(d));
   tfc_cuda_flags_open(d);
   TFC_RETURN_IF_ERROR(tfc_cuda_pool_create(d, false, &d->pool));
   TFC_RETURN_IF_ERROR(tfc_cuda_pool_create(d, true, &d->timed));
@@ -206,6 +207,7 @@ static tfc_status open_device(const struct tfc_device_driver *driver, const stru
   d->library = (struct tfc_cuda_library){.device = &d->base,
                                          .blaslt = tfc_cuda_blaslt,
                                          .cudnn = tfc_cuda_cudnn,
+                                         .event = tfc_cuda_library_event,
                                          .math = TFC_MATH_FLOAT32,
                                          .sm_count = is_virtual ? d->partition->sm_count : d->properties.sm_count,
                                          .capability = d->properties.capability,

@@ -82,7 +82,8 @@ struct tfc_cuda_device {
   struct tfc_cuda_library library;
   struct cublasLtContext *blaslt;
   struct cudnnContext *cudnn;
-  bool cudnn_green,           // cuDNN's handle belongs to the green context
+  bool green_events,          // events are made with the green context current (event.h)
+      cudnn_green,            // cuDNN's handle belongs to the green context
       pushed;                 // the green context is current on the thread that holds launch_lock
   pthread_mutex_t green_lock; // of the thread on which the green context is current
   pthread_mutex_t staging_lock;

@@ -10,6 +10,7 @@
 #include "runtime/base/array.h"
 #include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/failure.h"
 #include "runtime/device/cuda/libraries.h"
 #include "runtime/device/wait.h"
 
@@ -19,7 +20,6 @@ struct tfc_cuda_pool {
   int ordinal;
   bool timing;
   struct tfc_cuda_device *owner; // exists until the pool is released
-  _Atomic bool green;            // streams of the green context refuse the primary context's events
   pthread_mutex_t lock;
   struct tfc_cuda_mark *free;
   uint64_t out;  // marks that are in use
@@ -69,39 +69,43 @@ static void give_back(struct tfc_cuda_mark *m) {
   if (last) free_pool(p);
 }
 
-// By CUDA's documentation an event and the stream that it is recorded on are of one context, and a green context's
-// stream is of the green context. Drivers are known to take events of its primary context, too, which any thread can
-// make at any time; where one does not, events are made with the green context current.
-static int make_event(struct tfc_cuda_pool *p, bool green, bool timing, tfc_cuda_event *out) {
-  int error = tfc_cuda_enter(p->api, p->ordinal); // an event belongs to its device
-  if (!error && green) error = tfc_cuda_green_enter(p->owner);
+// --- The context of events -------------------------------------------------------------------------------------------
+int tfc_cuda_event_make(struct tfc_cuda_device *d, bool timing, tfc_cuda_event *out) {
+  int error = tfc_cuda_enter(d->api, d->ordinal); // an event belongs to its device
+  if (!error && d->green_events) error = tfc_cuda_green_enter(d);
   if (error) return error;
-  error = p->api->event_create(timing, out);
-  if (green) tfc_cuda_green_leave(p->owner);
+  error = d->api->event_create(timing, out);
+  if (d->green_events) tfc_cuda_green_leave(d);
   return error;
 }
-int tfc_cuda_pool_event(struct tfc_cuda_pool *p, tfc_cuda_event *out) {
-  return make_event(p, atomic_load(&p->green), false, out);
-}
 
-static int record(struct tfc_cuda_pool *p, struct tfc_cuda_mark *m, tfc_cuda_stream stream) {
-  const struct tfc_cuda_device *d = p->owner;
-  int error = p->api->event_record(m->event, stream);
-  if (error != TFC_CUDA_INVALID_HANDLE || m->green || !d->partition || !p->api->push) return error;
-  tfc_cuda_event made = NULL;
-  (void)p->api->last_error();
-  if (make_event(p, true, p->timing, &made)) return error;
-  if ((error = p->api->event_record(made, stream))) {
-    (void)p->api->event_destroy(made);
-    return error;
+static int try_event(struct tfc_cuda_device *d) {
+  tfc_cuda_event event = NULL;
+  int error = tfc_cuda_event_make(d, false, &event);
+  if (error) return error;
+  error = d->api->event_record(event, d->compute);
+  (void)d->api->event_destroy(event);
+  return error;
+}
+tfc_status tfc_cuda_events_open(struct tfc_cuda_device *d) {
+  if (!d->partition) return NULL;
+  int error = try_event(d);
+  if (error == TFC_CUDA_INVALID_HANDLE && d->api->push) {
+    (void)d->api->last_error();
+    d->green_events = true;
+    error = try_event(d);
   }
-  (void)p->api->event_destroy(m->event);
-  m->event = made;
-  m->green = true;
-  atomic_store(&p->green, true);
-  return 0;
+  TFC_CUDA_TRY(d, error, "recording an event on a stream of its green context");
+  return NULL;
 }
 
+int tfc_cuda_library_event(struct tfc_cuda_library *library, bool timing, struct CUevent_st **out) {
+  struct tfc_cuda_device *d = tfc_cuda_device_of(library->device);
+  if (d->pushed) return d->api->event_create(timing, out); // the caller is in the green context, for cuDNN
+  return tfc_cuda_event_make(d, timing, out);
+}
+
+// --- Marks -----------------------------------------------------------------------------------------------------------
 tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *p, tfc_cuda_stream stream, struct tfc_cuda_mark **out,
                                 int *out_error) {
   int error = 0;
@@ -114,8 +118,7 @@ tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *p, tfc_cuda_stream stream,
     m = calloc(1, sizeof *m);
     if (m) {
       m->pool = p;
-      m->green = atomic_load(&p->green);
-      error = make_event(p, m->green, p->timing, &m->event);
+      error = tfc_cuda_event_make(p->owner, p->timing, &m->event);
       if (error) {
         free(m);
         m = NULL;
@@ -133,7 +136,7 @@ tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *p, tfc_cuda_stream stream,
   m->stream = stream;
   m->flag = NULL;
   atomic_store(&m->references, 1);
-  if ((error = record(p, m, stream))) {
+  if ((error = p->api->event_record(m->event, stream))) {
     give_back(m);
     *out_error = error;
     return tfc_status_make(TFC_UNAVAILABLE, "%s: recording an event: %s (%s)", p->device, p->api->error_text(error),

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "runtime/device/cuda/api.h"
+#include "runtime/device/cuda/kernel.h"
 #include "runtime/device/driver.h"
 
 struct tfc_cuda_pool;  // the events of one device; it exists until the last event has returned
@@ -20,14 +21,19 @@ struct tfc_cuda_mark { // a recorded event
   // When the stream has come to the mark, it writes this value to the flag (flag.h). NULL: it writes none.
   _Atomic uint32_t *flag;
   uint32_t flag_value;
-  bool green;                 // the event was made with the device's green context current
   struct tfc_cuda_mark *next; // links marks in the pool
 };
 struct tfc_cuda_device;
+// By CUDA's documentation an event and the stream that it is recorded on are of one context, and a green context's
+// stream is of the green context. Drivers are known to take events of the primary context, too, which any thread can
+// make at any time; where one does not, all events of the device are made with its green context current. The first
+// function finds out which, once its streams are there and before any event is made. The second makes an event and
+// returns CUDA's error. The third does so for a library's kernels, whose caller holds launch_lock.
+TFC_MUST_USE tfc_status tfc_cuda_events_open(struct tfc_cuda_device *d);
+TFC_MUST_USE int tfc_cuda_event_make(struct tfc_cuda_device *d, bool timing, tfc_cuda_event *out);
+TFC_MUST_USE int tfc_cuda_library_event(struct tfc_cuda_library *library, bool timing, struct CUevent_st **out);
+
 TFC_MUST_USE tfc_status tfc_cuda_pool_create(struct tfc_cuda_device *d, bool timing, struct tfc_cuda_pool **out);
-// Makes an event without timing that is not the pool's own, in the context in which the pool makes its own. Returns
-// CUDA's error.
-int tfc_cuda_pool_event(struct tfc_cuda_pool *pool, tfc_cuda_event *out);
 void tfc_cuda_pool_release(struct tfc_cuda_pool *pool); // releases the creator's reference; NULL is fine
 // Records a mark on the stream now; the caller holds its only reference. *out_error: CUDA's error if it failed.
 TFC_MUST_USE tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *pool, tfc_cuda_stream stream,

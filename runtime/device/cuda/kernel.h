@@ -24,8 +24,9 @@
 #include "runtime/ops/host_memory.h"
 
 // CUDA's own types by their tags, so that this header needs no toolkit: cudaStream_t is struct CUstream_st *,
-// cublasLtHandle_t struct cublasLtContext *, cudnnHandle_t struct cudnnContext *.
+// cudaEvent_t struct CUevent_st *, cublasLtHandle_t struct cublasLtContext *, cudnnHandle_t struct cudnnContext *.
 struct CUstream_st;
+struct CUevent_st;
 struct cublasLtContext;
 struct cudnnContext;
 
@@ -38,6 +39,9 @@ struct tfc_cuda_library {
   // message: the handle cannot be made. cudnn: its stream is the device's compute stream.
   tfc_status (*blaslt)(struct tfc_cuda_library *library, struct cublasLtContext **out);
   tfc_status (*cudnn)(struct tfc_cuda_library *library, struct cudnnContext **out);
+  // Makes an event that can be recorded on the device's streams, which a virtual device's may refuse of any other;
+  // returns CUDA's error. The caller destroys it.
+  int (*event)(struct tfc_cuda_library *library, bool timing, struct CUevent_st **out);
   int sm_count;            // multiprocessors of this device (of its green context)
   int capability;          // 90 stands for compute capability 9.0
   size_t shared_per_block; // bytes that a kernel may ask for (opt-in)

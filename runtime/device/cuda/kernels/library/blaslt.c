@@ -191,7 +191,7 @@ static void choose(struct tfc_cuda_library *library, struct cublasLtContext *han
     float ms = 0;
     p->algorithm = found[i].algo, p->scratch = found[i].workspaceSize;
     tfc_status failure = found[i].state ? failed(found[i].state, "heuristic") : NULL;
-    if (!failure) failure = tfc_cuda_time(env.stream, run_once, &m, RUNS, ROUNDS, &ms);
+    if (!failure) failure = tfc_cuda_time(library, env.stream, run_once, &m, RUNS, ROUNDS, &ms);
     if (!failure && key->epilogue == TFC_CUDA_EPILOGUE_BIAS_RECTIFIED &&
         !keeps_nan(&m, at + a + b + c + WORKSPACE, bias)) {
       refused = true;

@@ -277,8 +277,8 @@ static tfc_status choose(struct tfc_cuda_library *library, struct cudnnContext *
   // zeros, because arbitrary contents might be slow to compute with
   int error = tfc_cuda_clear_bytes(memory->data, all, env.stream);
   if (error) TFC_FAIL(s, TFC_UNIMPLEMENTED, "CUDA error %d", error);
-  TFC_TRY(s, tfc_cuda_time(env.stream, run_theirs, &m, RUNS, REPEATS, &theirs));
-  TFC_TRY(s, tfc_cuda_time(env.stream, run_own, &m, RUNS, REPEATS, &ours));
+  TFC_TRY(s, tfc_cuda_time(library, env.stream, run_theirs, &m, RUNS, REPEATS, &theirs));
+  TFC_TRY(s, tfc_cuda_time(library, env.stream, run_own, &m, RUNS, REPEATS, &ours));
   p->ours = ours <= theirs;
 out:
   tfc_buffer_release(memory);

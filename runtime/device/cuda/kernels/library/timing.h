@@ -4,16 +4,16 @@
 
 #include <cuda_runtime_api.h>
 
-#include "runtime/base/status.h"
+#include "runtime/device/cuda/kernel.h"
 
-// `run` enqueues the work once on `stream`. *out_ms: the time of `runs` of them in a row. UNIMPLEMENTED: CUDA failed to
-// time it.
-static inline tfc_status tfc_cuda_time(cudaStream_t stream, tfc_status (*run)(void *arg), void *arg, int runs,
-                                       int rounds, float *out_ms) {
+// `run` enqueues the work once on `stream`, which is one of the library's device. *out_ms: the time of `runs` of them
+// in a row. UNIMPLEMENTED: CUDA failed to time it.
+static inline tfc_status tfc_cuda_time(struct tfc_cuda_library *library, cudaStream_t stream,
+                                       tfc_status (*run)(void *arg), void *arg, int runs, int rounds, float *out_ms) {
   tfc_status s = NULL;
   cudaEvent_t begin = NULL, end = NULL;
-  int error = (int)cudaEventCreate(&begin);
-  if (!error) error = (int)cudaEventCreate(&end);
+  int error = library->event(library, true, &begin);
+  if (!error) error = library->event(library, true, &end);
   *out_ms = -1;
   for (int round = -1; round < rounds && !error; round++) {
     float ms = 0;
