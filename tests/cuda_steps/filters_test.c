@@ -80,7 +80,8 @@ static void build(bool shared, bool constant, struct made *out) {
 struct outcome {
   float values[STEPS][MOST];
   size_t count;
-  uint64_t works; // of the last step
+  uint64_t works;  // of the last step
+  uint32_t shared; // pairs of operations that read one turned filter
 };
 static void run(const struct made *m, const char *devices, bool rewrites, int captures, struct outcome *out) {
   struct tfc_device_set set = {0};
@@ -101,6 +102,12 @@ static void run(const struct made *m, const char *devices, bool rewrites, int ca
                                     .target_count = 2};
   assert_ok(tfc_plan_create(session, &spec, &plan));
   memset(out->values, 0, sizeof out->values);
+  const struct tfc_plan_info *info = tfc_plan_info(plan);
+  out->shared = info->shared_count;
+  for (uint32_t i = 0; i < info->shared_count; i++) {
+    assert_int_equal(info->shared[i].bytes, (uint64_t)tfc_shape_elements(&filter) * sizeof(float));
+    assert_int_not_equal(info->shared[i].node, info->shared[i].with);
+  }
   for (int i = 0; i < STEPS; i++) {
     struct tfc_tensor got[FETCHES] = {{0}};
     const uint64_t before = tfc_cuda_fake_works();
@@ -145,6 +152,10 @@ static void filters_are_turned_once(void **state) {
       // than in `shared`.
       assert_int_equal(plain.works, turned.works + 1 + (uint64_t)constant);
       assert_int_equal(apart.works, constant ? turned.works + 1 : turned.works);
+      // The plan names those that turn a filter once more where they are on two devices; a constant costs nothing.
+      assert_int_equal(plain.shared, 0);
+      assert_int_equal(turned.shared, 1);
+      assert_int_equal(apart.shared, constant ? 0 : 1);
       assert_int_equal(tfc_cuda_fake_bytes(), 0);
       assert_int_equal(tfc_cuda_fake_violations(), 0);
       tfc_graph_release(shared.graph);

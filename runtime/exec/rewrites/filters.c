@@ -28,6 +28,7 @@ struct filter { // a value that is read in this form
   tfc_filter_form form;
   struct tfc_shape shape;
   uint32_t count, turned;
+  uint32_t node; // of the first reader, if it is turned at run time
 };
 typedef TFC_ARRAY(struct use) use_array;
 typedef TFC_ARRAY(struct filter) filter_array;
@@ -115,6 +116,14 @@ static tfc_status add_turned(struct tfc_ir *ir, uint32_t reader, struct filter *
   return turn.state ? tfc_ir_add_maker(ir, &turn, &turned, &f->turned) : tfc_status_no_memory("planning a step");
 }
 
+// A reader on another device would turn the filter once more.
+static tfc_status share(struct tfc_ir *ir, uint32_t reader, const struct filter *f) {
+  const struct tfc_ir_value *turned = &ir->values.data[f->turned];
+  const struct tfc_plan_shared both = {ir->ops.data[reader].node, f->node, turned->bytes};
+  if (turned->kind == TFC_IR_CONST || both.node == both.with || tfc_array_push(&ir->shared, both)) return NULL;
+  return tfc_status_no_memory("planning a step");
+}
+
 static tfc_status use_turned(struct tfc_ir *ir, uint32_t old, const struct filter *f) {
   struct tfc_ir_op op;
   TFC_RETURN_IF_ERROR(tfc_ir_copy_op(ir, old, &op));
@@ -134,7 +143,12 @@ static tfc_status turn_filters(struct tfc_ir *ir) {
     struct filter *f = &filters.data[uses.data[i].filter];
     // The operation turns a filter itself if nothing else reads it in this form.
     if (f->count < 2 && ir->values.data[f->value].kind != TFC_IR_CONST) continue;
-    if (f->turned == TFC_NONE) TFC_TRY(s, add_turned(ir, uses.data[i].op, f));
+    if (f->turned == TFC_NONE) {
+      TFC_TRY(s, add_turned(ir, uses.data[i].op, f));
+      f->node = ir->ops.data[uses.data[i].op].node;
+    } else {
+      TFC_TRY(s, share(ir, uses.data[i].op, f));
+    }
     TFC_TRY(s, use_turned(ir, uses.data[i].op, f));
   }
 out:
