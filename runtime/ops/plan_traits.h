@@ -14,6 +14,10 @@ typedef enum tfc_plan_trait {
   TFC_PLAN_MEAN,         // the same, divided by the number of elements
   TFC_PLAN_ADD,          // the sum of two tensors; a smaller one is repeated along the first dimensions
   TFC_PLAN_RECTIFY,      // the elements of input 0 that are above 0, and 0 for the others
+  TFC_PLAN_SUBTRACT,     // two tensors, the second subtracted from the first
+  TFC_PLAN_SOFTMAX,      // of the last dimension of input 0
+  TFC_PLAN_TRANSPOSE,    // input 0 with its dimensions in the order of input 1
+  TFC_PLAN_BATCHED,      // products of matrices, those of the attributes adj_x and adj_y transposed
   TFC_PLAN_FILTERED,     // a convolution, or the gradient of its image: input 1 is the filter
 } tfc_plan_trait;
 
