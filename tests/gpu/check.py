@@ -393,9 +393,21 @@ def losses_in(options, graph, *more):
                f"{graph} in {name}: loss {value:.8g}, off by {off:.2g} (at most {most:g}), {median_of(document):.1f} us a step")
 
 
+def all_rewrites(options, graph):
+    """Of a few steps in float32: what rounds in another order (attention, biases in products) is near."""
+    exact, every = (tfc_run(options, graph, "--devices", "gpu:0", "--steps", "5", "--fetch", "loss:0", "--gpu-math", "float32", "--rewrites",
+                            which) for which in ("exact", "all"))
+    want, got = (document["fetched"]["loss:0"] for document in (exact, every))
+    off = abs(got - want) / abs(want)
+    expect(off <= 1e-4, f"{graph}: loss {got:.8g} with all rewrites, {want:.8g} with exact ones, off by {off:.2g} (at most 1e-4),"
+           f" {median_of(every):.1f} us a step, {median_of(exact):.1f} with exact ones")
+
+
 def maths(options):
     for graph, *more in (("mlp",),) if options.quick else (("mlp",), ("rnnlm",), ("alexnet", "--batch", "8")):
         attempt(f"{graph}: --gpu-math", losses_in, options, graph, *more)
+    graph = "mlp" if options.quick else "transformer"
+    attempt(f"{graph}: --rewrites all", all_rewrites, options, graph)
 
 
 def torch_models():
@@ -443,14 +455,22 @@ def our_time(options, name, graph, batch, more, rewrites):
     return median_of(document), str(works[0][0] + works[1][0])
 
 
+def side_by_side(options, name, graph, batch, more):
+    """Microseconds of tfc's step where independent operations of a captured segment are branches of its graph: what decides whether that
+    should be the default."""
+    document = attempt(f"{name}, side by side", tfc_run, options, graph, "--devices", "gpu:0", "--steps", "30", "--warmup", "10", "--batch",
+                       str(batch), "--rewrites", "all", "--gpu-math", "float32", "--cuda-graphs", "branches", *more)
+    return median_of(document) if document else float("nan")
+
+
 def keep_rows(options, rows):  # an interrupted check has only some of the rows
     with open(os.path.join(options.out, "bench.json"), "w") as f:
         json.dump(rows, f)
 
 
 def bench(options):
-    """tfc, with rewrites that keep every bit and with all, and PyTorch as it comes for every model first; its compiled mode takes a minute
-    each, in the time that is left."""
+    """tfc, with rewrites that keep every bit and with all, and PyTorch as it comes for every model first; in the time that is left graphs
+    with branches, and PyTorch's compiled mode, which takes a minute each."""
     models, rows, begin = torch_models(), {}, time.time()
     for name, (graph, batch, more) in models.NAMES.items():
         ours = {way: our_time(options, name, graph, batch, more, way) for way in ("exact", "all")}
@@ -459,6 +479,15 @@ def bench(options):
                       "eager_us": eager[0], "eager_launches": eager[1]}
         print(f"{name:14s} tfc {ours['all'][0]:10.1f} us {ours['all'][1]:>5s} launches (exact {ours['exact'][0]:.1f} us {ours['exact'][1]})   eager"
               f" {eager[0]:10.1f} us {eager[1]:>5s} ({ours['all'][0] / eager[0]:.2f})", flush=True)
+        keep_rows(options, rows)
+    for name, (graph, batch, more) in models.NAMES.items():
+        if options.seconds - 40 - (time.time() - begin) < 20:
+            print(f"{name:14s} side by side: no time left")
+            continue
+        row = rows[name]
+        row["branches_us"] = side_by_side(options, name, graph, batch, more)
+        print(f"{name:14s} tfc {row['tfc_us']:10.1f} us   side by side {row['branches_us']:10.1f} us"
+              f" ({row['branches_us'] / row['tfc_us']:.2f})", flush=True)
         keep_rows(options, rows)
     for name, row in rows.items():
         left = options.seconds - 40 - (time.time() - begin)
