@@ -52,6 +52,7 @@ void tfc_member_show_devices(const struct tfc_member *task, uint32_t rank, struc
 }
 
 tfc_status tfc_member_send(struct tfc_member *t, uint32_t to, struct tfc_message *m) {
+  if (to < t->count) atomic_store(&t->peers[to].talks, true);
   return t->transport->type->send(t->transport, to, m);
 }
 
@@ -443,7 +444,9 @@ static struct tfc_told_steps *all_steps(const struct tfc_member *t, int64_t now,
   return all;
 }
 
-// Task 0 exchanges pings with all other tasks; the other tasks exchange them only with task 0.
+// Task 0 exchanges pings with all other tasks; two other tasks do so once one of them has sent the other a message. So
+// tasks that may wait for each other find out if they are cut off from each other, and many tasks that have nothing to
+// do with each other send each other nothing.
 static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_ping) {
   const int64_t silence = t->options.silence_ns ? t->options.silence_ns : (int64_t)DEFAULT_SILENCE_S * 1000000000;
   if (now < *next_ping) return NULL;
@@ -457,17 +460,18 @@ static tfc_status look_after(struct tfc_member *t, int64_t now, int64_t *next_pi
   struct tfc_told_steps *steps = all_steps(t, now, &ping.tasks);
   const tfc_str rest = {(const char *)steps, ping.tasks * sizeof *steps};
   for (uint32_t r = 0; joined && r < t->count; r++) {
-    if (r == t->rank || (t->rank != 0 && r != 0)) continue;
+    struct tfc_peer *p = &t->peers[r];
+    if (r == t->rank || (t->rank != 0 && r != 0 && !atomic_load(&p->talks))) continue;
     struct tfc_message *m = NULL;
+    if (!p->watched) p->watched = true, p->heard = now;
     TFC_TRY(s, tfc_message_of(TFC_KIND_PING, &ping, sizeof ping, rest, &m));
     m->overtakes = true; // behind a large tensor it might arrive so late that the task counts as lost
     TFC_TRY(s, tfc_member_send(t, r, m));
-    const struct tfc_peer *p = &t->peers[r];
     char name[TFC_TASK_TEXT];
     if (now - p->heard > silence)
       TFC_FAIL(s, TFC_UNAVAILABLE, "%s on %s (process %u) has said nothing for %.1f s; the last it did: %s",
                tfc_member_name_of(t, r, name), p->hello.host, p->hello.pid, (double)(now - p->heard) * 1e-9,
-               p->last[0] ? p->last : "nothing so far");
+               p->last[0] ? p->last : "joined"); // a task that has sent no ping has joined at least
   }
 out:
   free(steps);
@@ -509,6 +513,7 @@ static tfc_status handle_all(struct tfc_member *t, int64_t now) {
     const uint32_t from = m->peer;
     char name[TFC_TASK_TEXT];
     t->peers[from].heard = now;
+    atomic_store(&t->peers[from].talks, true);
     s = take(t, m);
     if (s)
       s = tfc_status_annotate(s, "%s on %s: message '%s'", tfc_member_name_of(t, from, name),

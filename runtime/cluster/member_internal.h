@@ -20,7 +20,9 @@ struct tfc_peer { // another task, by rank
   struct tfc_device_info *devices; // [hello.device_count]
   bool joined, ended, leaves;
   _Atomic bool serves;      // its script has ended and no session is open: it runs no steps of its own any more
-  int64_t heard;            // when the last message from this task came; guarded by `helm`
+  _Atomic bool talks;       // it has sent this task a message, or this task has sent it one
+  bool watched;             // it is asked for signs of life; guarded by `helm`
+  int64_t heard;            // when the last message from this task came, or it was first watched; guarded by `helm`
   char last[TFC_LAST_TEXT]; // what the task did last; guarded by `helm`
   // Steps or parts of steps, as the task told last, or task 0 for it; and when that came.
   _Atomic uint64_t steps;

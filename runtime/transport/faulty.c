@@ -1,6 +1,6 @@
 // A transport that disturbs another one, for tests. It delays messages by random times drawn from the seed: messages to
 // one task stay in order, messages to different tasks may overtake each other. If asked to, it drops all messages from
-// a given one on, or changes the bytes of one message (struct tfc_faults).
+// a given one on, or those to one task, or changes the bytes of one message (struct tfc_faults).
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -56,7 +56,9 @@ static tfc_status send(struct tfc_transport *t, uint32_t to, struct tfc_message 
   if (to >= t->count) return f->inner->type->send(f->inner, to, m);
   pthread_mutex_lock(&f->lock);
   f->sent++;
-  const bool lost = f->faults.silent_after && f->sent >= f->faults.silent_after;
+  const bool silent = f->faults.silent_after && f->sent >= f->faults.silent_after;
+  const bool cut = f->faults.cut_after && f->sent >= f->faults.cut_after && to == f->faults.cut_from;
+  const bool lost = silent || cut;
   if (f->faults.garbled_after && f->sent == f->faults.garbled_after) garble(f, m);
   struct lane *l = &f->lanes[to];
   int64_t due = tfc_now_ns();

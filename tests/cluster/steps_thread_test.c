@@ -303,6 +303,45 @@ static void silence_ends_the_job(void **state) {
   somebody_says(&job, "has said nothing for");
   free_all(&job);
 }
+
+// Two tasks, neither of them task 0, are cut off from each other: in the middle of steps of the one that have a part in
+// the other, before the first of these, or when each waits for the other to end.
+static tfc_status needs_the_other(struct tfc_member *member, void *arg) {
+  struct client c;
+  float v = 0;
+  if (!*(const bool *)arg || tfc_member_rank(member) != 1) return NULL;
+  const struct tfc_run_options options = {.deadline_ns = INT64_C(40000000000)};
+  tfc_status s = open_text(member, graph_text, &c);
+  while (!s) s = run(&c, "x", 2, "double", &v, &options);
+  close_client(&c);
+  return s;
+}
+static void cut_ends_the_job(void **state) {
+  (void)state;
+  static const struct {
+    bool steps;
+    uint64_t after;
+  } cases[] = {{true, 40}, {true, 1}, {false, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const struct tfc_faults faults = {.seed = i, .cut_after = cases[i].after};
+    const int64_t begin = tfc_now_ns();
+    bool steps = cases[i].steps;
+    struct tfc_test_job job = {.cluster = "ps=1,worker=2",
+                               .script = needs_the_other,
+                               .arg = &steps,
+                               .serves = "ps",
+                               .faults = &faults,
+                               .cut_ranks = {1, 2},
+                               .silence_ns = 3000000000};
+    tfc_test_job_run(&job);
+    assert_true(tfc_now_ns() - begin < 60000000000);
+    somebody_says(&job, "/job:worker/task:");
+    somebody_says(&job, "has said nothing for");
+    somebody_says(&job, "; the last it did: ");
+    free_all(&job);
+  }
+}
+
 static void nonsense_ends_the_job(void **state) {
   (void)state;
   for (uint64_t at = 1; at <= 9; at += 2) {
@@ -603,6 +642,7 @@ int main(void) {
       cmocka_unit_test(errors_come_back),
       cmocka_unit_test(bad_devices),
       cmocka_unit_test(silence_ends_the_job),
+      cmocka_unit_test(cut_ends_the_job),
       cmocka_unit_test(nonsense_ends_the_job),
       cmocka_unit_test(forgotten_while_a_step_waits),
       cmocka_unit_test(plans_come_while_a_graph_opens),

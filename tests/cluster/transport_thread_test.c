@@ -141,6 +141,26 @@ static void falls_silent(void **state) {
   for (uint32_t r = 0; r < 2; r++) tfc_transport_close(t[r]);
 }
 
+// From the third message on, nothing comes to the task that is cut off; to others everything does.
+static void is_cut_off(void **state) {
+  (void)state;
+  struct tfc_transport *t[3];
+  struct tfc_message *m = NULL;
+  assert_ok(tfc_transport_local(3, t));
+  assert_ok(tfc_transport_faulty(t[0], &(struct tfc_faults){.cut_after = 3, .cut_from = 2}, &t[0]));
+  for (uint32_t i = 1; i <= 6; i++) send_number(t[0], 1 + i % 2, i);
+  assert_ok(t[0]->type->progress(t[0], 1000));
+  for (uint32_t i = 1; i <= 6; i++) {
+    struct tfc_transport *to = t[1 + i % 2];
+    const bool comes = i < 3 || i % 2 == 0;
+    assert_ok(to->type->receive(to, &m));
+    assert_int_equal(m != NULL, comes);
+    if (m) assert_memory_equal(m->head, &i, sizeof i);
+    tfc_message_free(m);
+  }
+  for (uint32_t r = 0; r < 3; r++) tfc_transport_close(t[r]);
+}
+
 // Runs this process as one task of mpirun: `cluster_transport_thread_test mpi [DELAY_NS]`.
 static int over_mpi(int64_t delay_ns) {
   struct tfc_transport *t = NULL;
@@ -171,6 +191,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(local),          cmocka_unit_test(faulty),
       cmocka_unit_test(waits),          cmocka_unit_test(failure_reaches_all),
       cmocka_unit_test(pairs_overtake), cmocka_unit_test(falls_silent),
+      cmocka_unit_test(is_cut_off),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

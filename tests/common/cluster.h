@@ -18,6 +18,7 @@ struct tfc_test_job {
   const char *model, *label;       // what every device says of itself; NULL: the truth
   const struct tfc_faults *faults; // faults of every task, each with its own seed; NULL: there are none
   uint32_t faulty_rank;            // the only task to which `silent_after` and `garbled_after` apply
+  uint32_t cut_ranks[2];           // the two tasks to which `cut_after` applies: they are cut off from each other
   double static_us;                // as in struct tfc_member_options
   int64_t silence_ns;
   // The results, one for each task; the caller frees them.
