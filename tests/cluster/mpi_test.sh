@@ -10,3 +10,6 @@ for delay in 0 500000; do
   [ "$(grep -o 'all messages came' <<<"$out" | wc -l)" -eq 3 ] || { echo "$out"; exit 1; }
 done
 echo 'three processes, without and with delays: all messages came'
+out=$(mpirun_here 2 "$suite" wakes 2>&1) || { echo "$out"; exit 1; }
+[ "$(grep -o 'all messages came' <<<"$out" | wc -l)" -eq 2 ] || { echo "$out"; exit 1; }
+echo 'two processes, one of which goes to sleep: every message woke it'

@@ -40,6 +40,23 @@ static void run_all(const struct tfc_faults *faults) {
   for (uint32_t r = 0; r < TASKS; r++) assert_ok(ones[r].status);
 }
 
+static void *wake(void *arg) {
+  struct one *o = arg;
+  o->status = tfc_test_wakes(o->transport, 2000, 11);
+  tfc_transport_close(o->transport);
+  return NULL;
+}
+static void wakes(void **state) {
+  struct tfc_transport *transports[2];
+  struct one ones[2];
+  (void)state;
+  assert_ok(tfc_transport_local(2, transports));
+  for (uint32_t r = 0; r < 2; r++) ones[r] = (struct one){.transport = transports[r]};
+  for (uint32_t r = 0; r < 2; r++) pthread_create(&ones[r].thread, NULL, wake, &ones[r]);
+  for (uint32_t r = 0; r < 2; r++) pthread_join(ones[r].thread, NULL);
+  for (uint32_t r = 0; r < 2; r++) assert_ok(ones[r].status);
+}
+
 static void local(void **state) {
   (void)state;
   run_all(NULL);
@@ -161,8 +178,8 @@ static void is_cut_off(void **state) {
   for (uint32_t r = 0; r < 3; r++) tfc_transport_close(t[r]);
 }
 
-// Runs this process as one task of mpirun: `cluster_transport_thread_test mpi [DELAY_NS]`.
-static int over_mpi(int64_t delay_ns) {
+// Runs this process as one task of mpirun: `cluster_transport_thread_test mpi [DELAY_NS]`, or with `wakes` (two tasks).
+static int over_mpi(int64_t delay_ns, bool wakes_only) {
   struct tfc_transport *t = NULL;
   tfc_status s = tfc_transport_mpi(&t);
   if (!s && delay_ns) {
@@ -170,7 +187,7 @@ static int over_mpi(int64_t delay_ns) {
     s = tfc_transport_faulty(t, &faults, &t);
   }
   const uint32_t rank = s ? 0 : t->rank, count = s ? 0 : t->count;
-  if (!s) s = tfc_test_exchange(t, 40, 7);
+  if (!s) s = wakes_only ? tfc_test_wakes(t, 5000, 11) : tfc_test_exchange(t, 40, 7);
   if (s)
     fprintf(stderr, "task %u: %s\n", rank, tfc_status_message(s));
   else
@@ -181,16 +198,21 @@ static int over_mpi(int64_t delay_ns) {
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1 && !strcmp(argv[1], "mpi")) return over_mpi(argc > 2 ? atoll(argv[2]) : 0);
+  if (argc > 1 && !strcmp(argv[1], "mpi")) return over_mpi(argc > 2 ? atoll(argv[2]) : 0, false);
+  if (argc > 1 && !strcmp(argv[1], "wakes")) return over_mpi(0, true);
   if (argc > 2 && !strcmp(argv[1], "seeds")) {
     const struct CMUnitTest seeds[] = {cmocka_unit_test(many_seeds)};
     seed_count = strtoull(argv[2], NULL, 10);
     return cmocka_run_group_tests(seeds, NULL, NULL);
   }
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(local),          cmocka_unit_test(faulty),
-      cmocka_unit_test(waits),          cmocka_unit_test(failure_reaches_all),
-      cmocka_unit_test(pairs_overtake), cmocka_unit_test(falls_silent),
+      cmocka_unit_test(local),
+      cmocka_unit_test(faulty),
+      cmocka_unit_test(waits),
+      cmocka_unit_test(wakes),
+      cmocka_unit_test(failure_reaches_all),
+      cmocka_unit_test(pairs_overtake),
+      cmocka_unit_test(falls_silent),
       cmocka_unit_test(is_cut_off),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

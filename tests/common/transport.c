@@ -1,9 +1,11 @@
 #include "tests/common/transport.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/random.h"
 
 // Sizes around those at which a transport may change its protocol, and sometimes a large one.
 static uint64_t body_size(uint32_t i) {
@@ -73,4 +75,105 @@ tfc_status tfc_test_exchange(struct tfc_transport *t, uint32_t count, uint64_t s
 out:
   free(next);
   return s;
+}
+
+// As in a task (runtime/cluster/member.c), one thread sleeps until messages come, and a thread that waits for something
+// first looks for messages itself. `helm`: is held by the one that receives.
+struct waking {
+  struct tfc_transport *t;
+  pthread_mutex_t helm, lock;
+  pthread_cond_t changed;
+  tfc_status status;     // guarded by the lock
+  _Atomic uint32_t next; // the number that comes next; UINT32_MAX: the test has ended
+};
+enum { SLEEP_S = 5, LONGEST_NS = 40000 };
+
+static void end_waking(struct waking *w, tfc_status s) {
+  pthread_mutex_lock(&w->lock);
+  w->status = tfc_status_join(w->status, s);
+  atomic_store(&w->next, UINT32_MAX);
+  pthread_cond_broadcast(&w->changed);
+  pthread_mutex_unlock(&w->lock);
+}
+// Receives what has come. `slept`: nothing woke this thread. Under `helm`.
+static tfc_status take_numbers(struct waking *w, bool slept) {
+  for (;;) {
+    struct tfc_message *m = NULL;
+    uint32_t number = 0;
+    TFC_RETURN_IF_ERROR(w->t->type->receive(w->t, &m));
+    if (!m) return NULL;
+    memcpy(&number, m->head, sizeof number);
+    tfc_message_free(m);
+    if (slept && number != UINT32_MAX) return tfc_status_make(TFC_DEADLINE_EXCEEDED, "message %u woke nobody", number);
+    if (number != UINT32_MAX && number != atomic_load(&w->next))
+      return tfc_status_make(TFC_ABORTED, "message %u came, not %u", number, atomic_load(&w->next));
+    pthread_mutex_lock(&w->lock);
+    atomic_store(&w->next, number == UINT32_MAX ? number : number + 2);
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+  }
+}
+static void *sleeper(void *arg) {
+  struct waking *w = arg;
+  tfc_status s = NULL;
+  while (!s && atomic_load(&w->next) != UINT32_MAX) {
+    const int64_t begin = tfc_now_ns(), sleep_ns = SLEEP_S * INT64_C(1000000000);
+    s = w->t->type->progress(w->t, sleep_ns);
+    pthread_mutex_lock(&w->helm);
+    if (!s) s = take_numbers(w, tfc_now_ns() - begin >= sleep_ns);
+    pthread_mutex_unlock(&w->helm);
+  }
+  if (s) end_waking(w, s);
+  return NULL;
+}
+// Waits until the number has come: looks for it for a time, and then sleeps.
+static void await_number(struct waking *w, uint32_t number, int64_t polls_ns) {
+  const int64_t until = tfc_now_ns() + polls_ns;
+  tfc_status s = NULL;
+  w->t->type->attend(w->t, true);
+  while (!s && atomic_load(&w->next) <= number && tfc_now_ns() < until) {
+    if (pthread_mutex_trylock(&w->helm) != 0) continue;
+    s = w->t->type->progress(w->t, 0);
+    if (!s) s = take_numbers(w, false);
+    pthread_mutex_unlock(&w->helm);
+  }
+  w->t->type->attend(w->t, false);
+  if (s) end_waking(w, s);
+  pthread_mutex_lock(&w->lock);
+  while (atomic_load(&w->next) <= number) pthread_cond_wait(&w->changed, &w->lock);
+  pthread_mutex_unlock(&w->lock);
+}
+static tfc_status send_number(struct tfc_transport *t, uint32_t to, uint32_t number) {
+  struct tfc_message *m = NULL;
+  TFC_RETURN_IF_ERROR(tfc_message_create(1, sizeof number, &m));
+  memcpy(m->head, &number, sizeof number);
+  return t->type->send(t, to, m);
+}
+
+tfc_status tfc_test_wakes(struct tfc_transport *t, uint32_t count, uint64_t seed) {
+  struct tfc_random random;
+  struct waking w = {.t = t, .next = 1 - t->rank};
+  pthread_t thread;
+  tfc_status s = NULL;
+  tfc_random_init(&random, seed + t->rank);
+  pthread_mutex_init(&w.helm, NULL);
+  pthread_mutex_init(&w.lock, NULL);
+  pthread_cond_init(&w.changed, NULL);
+  if (pthread_create(&thread, NULL, sleeper, &w) != 0) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "no thread");
+  for (uint32_t i = 0; i < 2 * count && !s && atomic_load(&w.next) != UINT32_MAX; i++) {
+    const int64_t ns = (int64_t)(tfc_random_unit(&random) * LONGEST_NS), until = tfc_now_ns() + ns;
+    if (i % 2 == t->rank) {
+      while (tfc_now_ns() < until) continue;
+      s = send_number(t, 1 - t->rank, i);
+    } else {
+      await_number(&w, i, ns);
+    }
+  }
+  if (!s) s = send_number(t, t->rank, UINT32_MAX);
+  if (s) end_waking(&w, s);
+  pthread_join(thread, NULL);
+  pthread_cond_destroy(&w.changed);
+  pthread_mutex_destroy(&w.lock);
+  pthread_mutex_destroy(&w.helm);
+  return w.status;
 }

@@ -295,14 +295,19 @@ static tfc_status take(struct transport *t, int from, int size) {
   return NULL;
 }
 
+// MPI_Improbe looks at the messages that MPI has taken already, and then lets MPI take those that have come since. So
+// only the second call finds these, and a thread that looks for the last time before it sleeps has to ask twice: the
+// sender saw it awake and will not wake it.
 static tfc_status take_all(struct transport *t, bool *any) {
-  for (int i = 0; i < 64; i++) {
+  for (int i = 0, missed = 0; i < 64;) {
     int there = 0, size = 0;
     MPI_Message message;
     MPI_Status status;
     TFC_RETURN_IF_ERROR(
         check(MPI_Improbe(MPI_ANY_SOURCE, TAG_MESSAGE, t->comm, &there, &message, &status), "looking for messages"));
-    if (!there) return NULL;
+    if (!there && missed++) return NULL;
+    if (!there) continue;
+    i++, missed = 0;
     MPI_Get_count(&status, MPI_BYTE, &size);
     if (size < 0 || (size_t)size > longest()) return nonsense(status.MPI_SOURCE, "it is longer than any message");
     TFC_RETURN_IF_ERROR(check(MPI_Mrecv(t->buffer, size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "receiving"));
@@ -372,7 +377,8 @@ static void attend(struct tfc_transport *base, bool begins) {
   } else if (atomic_fetch_sub(&t->attendants, 1) == 1) {
     atomic_store(&t->own->sleeps, 1);
     tfc_status s = look(t, &v);
-    if (s || v.there || v.moves) ring(t->own);
+    // Another thread may have left a message to be sent while this one called MPI.
+    if (s || v.there || v.moves || atomic_load(&t->has_asked)) ring(t->own);
     tfc_status_free(s); // the thread that is woken gets the same error
   }
 }
