@@ -1,5 +1,6 @@
 // The new graph is written as a GraphDef and parsed. Nodes belong to these sets:
-//   varies   depends on the split feeds, by data edges that do not go through an averaged gradient
+//   varies   depends on the split feeds, by data edges that do not go through an averaged gradient; and what only lets
+//            others wait for such nodes
 //   copied   every tower has its own: what varies, what is without state and needed for that, and, if each tower has
 //            variables of its own, everything that depends on them
 //   others   are there once
@@ -170,6 +171,24 @@ static tfc_status copy_loops(struct maker *m) {
   return NULL;
 }
 
+// Adds the nodes that only let others wait, if all that they wait for varies. TensorFlow makes one for the gradients of
+// each operation (tuple/group_deps). If it were there once, each tower's gradients would wait for those of all towers,
+// with a message there and back for each operation.
+static tfc_status add_waits(struct maker *m) {
+  const struct tfc_graph *g = m->g;
+  const struct tfc_step_spec *step = m->request->step;
+  TFC_RETURN_IF_ERROR(tfc_graph_topological(g, m->todo));
+  for (uint32_t i = 0; i < g->node_count; i++) {
+    const uint32_t node = m->todo[i];
+    const struct tfc_node *n = &g->nodes[node];
+    bool waits = m->in_step[node] && n->control_count && !n->input_count && !n->output_count && !has_state(n);
+    for (uint32_t k = 0; k < n->control_count && waits; k++) waits = m->varies[tfc_node_inputs(g, n)[k].node];
+    for (uint32_t k = 0; k < step->target_count && waits; k++) waits = step->targets[k] != node; // waits for all towers
+    if (waits) m->varies[node] = true;
+  }
+  return NULL;
+}
+
 static tfc_status find_sets(struct maker *m) {
   const struct tfc_graph *g = m->g;
   mark_feeds(m, m->varies);
@@ -182,6 +201,7 @@ static tfc_status find_sets(struct maker *m) {
   memset(m->varies, 0, g->node_count * sizeof *m->varies);
   mark_feeds(m, m->varies);
   close_forward(m, m->varies, m->in_step, false);
+  TFC_RETURN_IF_ERROR(add_waits(m));
   for (uint32_t i = 0; i < g->node_count; i++) {
     if (m->varies[i] && is_update(&g->nodes[i]))
       return refuse(&g->nodes[i], "gets values that depend on the batch and are no gradient");

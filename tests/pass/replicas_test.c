@@ -71,6 +71,34 @@ static void with_stores(void **state) {
   tfc_graph_release(g);
 }
 
+// What a tower gives to the mean of a gradient needs nothing of another tower, neither by data nor by control edges.
+static void towers_do_not_wait(void **state) {
+  static const char *const files[] = {"mlp", "rnnlm", "nmt_while"};
+  (void)state;
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    struct tfc_graph *g = NULL;
+    char path[512];
+    snprintf(path, sizeof path, "%s/examples/%s.pb", TFC_SOURCE_DIR, files[i]);
+    assert_ok(make(path, 2, true, &g));
+    bool *needed = calloc(g->node_count, 1);
+    uint32_t sum = tfc_graph_find(g, TFC_STR("replicas/mean_0/sum"));
+    if (sum == TFC_NONE) sum = tfc_graph_find(g, TFC_STR("replicas/mean_0"));
+    assert_true(sum != TFC_NONE);
+    for (uint32_t t = 0; t < 3; t++) {
+      const uint32_t given = tfc_node_inputs(g, &g->nodes[sum])[t].node;
+      assert_string_equal(tfc_str_is(g->nodes[given].device, towers[t]) ? towers[t] : "", towers[t]);
+      memset(needed, 0, g->node_count);
+      assert_ok(tfc_prune(g, NULL, 0, NULL, 0, &given, 1, needed));
+      for (uint32_t n = 0; n < g->node_count; n++)
+        for (uint32_t other = 0; other < 3; other++)
+          if (needed[n] && other != t && tfc_str_is(g->nodes[n].device, towers[other]))
+            fail_msg("%s: tower %u needs '%.*s'", files[i], t, TFC_STR_ARG(g->nodes[n].name));
+    }
+    free(needed);
+    tfc_graph_release(g);
+  }
+}
+
 static void with_copies(void **state) {
   struct tfc_graph *g = NULL;
   (void)state;
@@ -152,8 +180,8 @@ static void loops_and_rows(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(with_stores), cmocka_unit_test(with_copies),
-                                     cmocka_unit_test(with_backups), cmocka_unit_test(refusals),
-                                     cmocka_unit_test(loops_and_rows)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(with_stores), cmocka_unit_test(towers_do_not_wait),
+                                     cmocka_unit_test(with_copies), cmocka_unit_test(with_backups),
+                                     cmocka_unit_test(refusals),    cmocka_unit_test(loops_and_rows)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
