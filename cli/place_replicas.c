@@ -268,7 +268,7 @@ static tfc_status with_problem(void *user, const struct tfc_problem *p, const ch
   uint32_t device;
   TFC_TRY(s, tfc_hardware_fastest(p, &device));
   TFC_TRY(s, tfc_workload_make(p, device, &r->workload));
-  TFC_TRY(s, tfc_hardware_of(p, device, &r->hardware));
+  TFC_TRY(s, tfc_hardware_of(p, device, &r->workload, &r->hardware));
   snprintf(r->device, sizeof r->device, "%.*s", TFC_STR_ARG(p->machine->devices[device].name));
   TFC_TRY(s, find_times(r, sha256));
   tfc_progress_begin("replicas");

@@ -2,31 +2,39 @@
 
 #include <math.h>
 
-#include "placer/replicas/workload.h"
-
 static tfc_str kind_of(const struct tfc_problem *p, uint32_t device) {
   return p->machine->devices[device].kind;
 }
 
 // Finds the latency and bandwidth of a pair's link. For a link that is given as a curve of times
-// (placer/model/machine.h), they are the time for 1 byte, and the mean bandwidth between 1 byte and 1 GiB.
-static tfc_status link_of(const struct tfc_problem *p, uint32_t from, uint32_t to, struct tfc_hardware_link *out) {
+// (placer/model/machine.h), they are the time for 1 byte, and the bandwidth with which all parameters pass, one after
+// another; with no parameters, the mean bandwidth between 1 byte and 1 GiB.
+static tfc_status link_of(const struct tfc_problem *p, uint32_t from, uint32_t to, const struct tfc_workload *w,
+                          struct tfc_hardware_link *out) {
   *out = (struct tfc_hardware_link){.bandwidth = (double)INFINITY};
   if (from == to) return NULL;
   const struct tfc_pair *pair = tfc_problem_pair(p, from, to);
   if (!pair->linked)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "replicas need a link from '%.*s' to '%.*s'",
                            TFC_STR_ARG(p->machine->devices[from].name), TFC_STR_ARG(p->machine->devices[to].name));
-  const uint64_t small = 1, large = UINT64_C(1) << 30;
-  const double first = 1e-6 * (double)tfc_problem_wire_time_of(pair, small);
-  const double last = 1e-6 * (double)tfc_problem_wire_time_of(pair, large);
+  const double first = 1e-6 * (double)tfc_problem_wire_time_of(pair, 1);
+  double bytes = 0, us = 0;
+  for (uint32_t i = 0; i < w->parameter_count; i++) {
+    bytes += w->parameter[i] - 1;
+    us += 1e-6 * (double)tfc_problem_wire_time_of(pair, (uint64_t)w->parameter[i]) - first;
+  }
+  if (!(us > 0)) {
+    bytes = 0x1p30 - 1;
+    us = 1e-6 * (double)tfc_problem_wire_time_of(pair, UINT64_C(1) << 30) - first;
+  }
   out->latency_us = first;
   out->occupies = pair->occupies == TFC_OCCUPIES_BOTH;
-  if (last > first) out->bandwidth = 1e6 * (double)(large - small) / (last - first);
+  if (us > 0) out->bandwidth = 1e6 * bytes / us;
   return NULL;
 }
 
-tfc_status tfc_hardware_of(const struct tfc_problem *p, uint32_t device, struct tfc_hardware *out) {
+tfc_status tfc_hardware_of(const struct tfc_problem *p, uint32_t device, const struct tfc_workload *w,
+                           struct tfc_hardware *out) {
   struct tfc_hardware h = {.device = device, .server = device, .kind = kind_of(p, device), .hosts = p->host_count};
   uint32_t beside = device, away = TFC_NONE;
   for (uint32_t d = 0; d < p->device_count; d++) {
@@ -38,9 +46,9 @@ tfc_status tfc_hardware_of(const struct tfc_problem *p, uint32_t device, struct 
   }
   h.slowdown = p->machine->devices[device].slowdown, h.slowdown_count = p->machine->devices[device].slowdown_count;
   h.serve_us = p->machine->devices[h.server].dispatch_us;
-  TFC_RETURN_IF_ERROR(link_of(p, h.server, device, &h.to_server));
-  TFC_RETURN_IF_ERROR(link_of(p, device, beside, &h.beside));
-  TFC_RETURN_IF_ERROR(link_of(p, device, away == TFC_NONE ? device : away, &h.network));
+  TFC_RETURN_IF_ERROR(link_of(p, h.server, device, w, &h.to_server));
+  TFC_RETURN_IF_ERROR(link_of(p, device, beside, w, &h.beside));
+  TFC_RETURN_IF_ERROR(link_of(p, device, away == TFC_NONE ? device : away, w, &h.network));
   if (away == TFC_NONE) h.hosts = 1; // the other hosts have no such device, so they do not count
   *out = h;
   return NULL;

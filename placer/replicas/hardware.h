@@ -4,7 +4,7 @@
 #ifndef TFC_PLACER_REPLICAS_HARDWARE_H
 #define TFC_PLACER_REPLICAS_HARDWARE_H
 
-#include "placer/model/problem.h"
+#include "placer/replicas/workload.h"
 
 struct tfc_hardware_link {
   double latency_us, bandwidth; // bandwidth: bytes per second in each direction; INFINITY: no limit
@@ -26,9 +26,10 @@ struct tfc_hardware {
   struct tfc_hardware_link beside;    // between the devices of two replicas on one host
   struct tfc_hardware_link network;   // the link between hosts; all devices of a host share it
 };
-// `device`: the device of the first replica; all replicas have devices of its kind. INVALID_ARGUMENT: a link is
-// missing.
-TFC_MUST_USE tfc_status tfc_hardware_of(const struct tfc_problem *problem, uint32_t device, struct tfc_hardware *out);
+// `device`: the device of the first replica; all replicas have devices of its kind. `workload`: bandwidths are those at
+// the sizes of its parameters, each of which is a message of its own. INVALID_ARGUMENT: a link is missing.
+TFC_MUST_USE tfc_status tfc_hardware_of(const struct tfc_problem *problem, uint32_t device,
+                                        const struct tfc_workload *workload, struct tfc_hardware *out);
 // Finds the device on which the step is shortest; tries one device of each kind.
 TFC_MUST_USE tfc_status tfc_hardware_fastest(const struct tfc_problem *problem, uint32_t *out_device);
 // Computes how many hosts the replicas need. INVALID_ARGUMENT: the machine has only one host, with too few devices.

@@ -112,16 +112,32 @@ struct fleet {
   struct replica *replica; // [count]
   uint32_t count, hosts, servers;
   bool apart;                       // the servers have hosts of their own
+  bool shares;                      // the only server uses the cores of the replicas' host
   double imbalance;                 // largest share of a server, divided by the mean share
   double need[TFC_WORKLOAD_PIECES]; // bytes that must have arrived before the piece begins
   double latency_us;                // of a message and its answer together
   // This tick.
   double now_us;
   uint32_t pulling, pushing, asking, *pulls, *pushes; // [host]
+  uint32_t exchanging;                                // replicas that read or send, or do both
+  double slowdown;                                    // of all that use the host's cores; 1 unless `shares`
 };
 struct rates {
-  double pull, push, ask; // bytes, bytes and server time, for each us
+  double pull, push, ask, compute; // bytes, bytes, server time and computing time, for each us
 };
+
+// By which factor a step takes longer while so many devices of a host are busy. More than the factors are given for
+// share the cores as the last ones do.
+static double slowdown_of(const struct tfc_hardware *h, uint32_t busy) {
+  const uint32_t n = h->slowdown_count;
+  if (!n || !busy) return 1;
+  if (busy <= n) return h->slowdown[busy - 1];
+  return h->slowdown[n - 1] + (n > 1 ? (busy - n) * (h->slowdown[n - 1] - h->slowdown[n - 2]) : 0);
+}
+
+static bool shares_cores(const struct tfc_replicas *r, uint32_t hosts) {
+  return r->mode != TFC_REPLICAS_ALL && !r->servers && hosts == 1 && r->hardware->to_server.occupies;
+}
 
 static bool is_pulling(const struct fleet *f, const struct replica *x) {
   return x->phase == WORKS && x->pulled < f->r->workload->pulled;
@@ -130,13 +146,27 @@ static bool is_pushing(const struct replica *x) {
   return x->phase == WORKS && x->pushed < x->made;
 }
 
+static bool is_computing(const struct fleet *f, const struct replica *x) {
+  const struct tfc_workload *w = f->r->workload;
+  const double tiny = 1e-9 * (w->pulled + w->pushed);
+  const bool occupied = (is_pulling(f, x) || is_pushing(x)) && f->r->hardware->to_server.occupies;
+  return x->phase == WORKS && x->piece < TFC_WORKLOAD_PIECES && x->pulled >= f->need[x->piece] - tiny && !occupied;
+}
+
+static double piece_us(const struct fleet *f, const struct replica *x) {
+  const struct tfc_workload *w = f->r->workload;
+  return x->factor * (w->step_us - (f->shares ? w->update_us : 0)) / TFC_WORKLOAD_PIECES;
+}
+
 static void begin_step(struct fleet *f, struct replica *x, double now_us, uint64_t step) {
   const struct tfc_workload *w = f->r->workload;
   x->phase = WAITS, x->piece = 0;
   x->wait_us = w->pulled > 0 ? f->latency_us : 0;
   x->ask_us = w->pulled > 0 ? f->r->hardware->serve_us : 0;
   x->factor = tfc_step_times_draw(&f->r->times, &f->random);
-  x->left_us = x->factor * w->step_us / TFC_WORKLOAD_PIECES;
+  // The server updates before it is read from: once for all replicas, or for one asynchronous replica after another.
+  if (f->shares) *(f->r->mode == TFC_REPLICAS_SYNC ? &x->wait_us : &x->ask_us) += w->update_us;
+  x->left_us = piece_us(f, x);
   x->pulled = x->pushed = x->made = 0;
   x->began_us = now_us, x->step = step;
 }
@@ -146,7 +176,8 @@ static void begin_step(struct fleet *f, struct replica *x, double now_us, uint64
 // of ticks.
 static double count_users(struct fleet *f, double tick_us) {
   double us = tick_us;
-  f->pulling = f->pushing = f->asking = 0;
+  uint32_t computing = 0;
+  f->pulling = f->pushing = f->asking = f->exchanging = 0;
   memset(f->pulls, 0, f->hosts * sizeof *f->pulls);
   memset(f->pushes, 0, f->hosts * sizeof *f->pushes);
   for (uint32_t i = 0; i < f->count; i++) {
@@ -155,7 +186,12 @@ static double count_users(struct fleet *f, double tick_us) {
     if (x->phase == WAITS && x->wait_us < us) us = x->wait_us;
     if (is_pulling(f, x)) f->pulling++, f->pulls[x->host]++;
     if (is_pushing(x)) f->pushing++, f->pushes[x->host]++;
+    if (is_pulling(f, x) || is_pushing(x)) f->exchanging++;
+    if (is_computing(f, x)) computing++;
   }
+  // a transfer keeps the server and one replica busy; the other replicas wait for theirs
+  const uint32_t busy = computing + (f->exchanging ? 2 : 0) + (f->asking > 0);
+  f->slowdown = f->shares ? slowdown_of(f->r->hardware, busy) : 1;
   return fmax(us, tick_us / SHORTEST);
 }
 
@@ -167,8 +203,9 @@ static double at_least_one(uint32_t n) {
 // of its servers.
 static struct rates rates_of(const struct fleet *f, const struct replica *x) {
   const struct tfc_hardware *h = f->r->hardware;
-  const double network = per_us(h->network.bandwidth), own = per_us(h->to_server.bandwidth);
-  struct rates r = {own, own, 1 / at_least_one(f->asking)};
+  const double turns = f->shares ? at_least_one(f->exchanging) : 1;
+  const double network = per_us(h->network.bandwidth), own = per_us(h->to_server.bandwidth) / turns / f->slowdown;
+  struct rates r = {own, own, 1 / (at_least_one(f->asking) * f->slowdown), 1 / f->slowdown};
   const double remote = f->apart ? 1 : (f->servers - 1.0) / f->servers; // share of the parameters
   if (remote <= 0) return r;
   const double there = network / remote, fullest = f->imbalance / f->servers;
@@ -196,15 +233,14 @@ static double work(const struct fleet *f, struct replica *x, const struct rates 
   const struct tfc_workload *w = f->r->workload;
   const double tiny = 1e-9 * (w->pulled + w->pushed);
   const bool pulls = is_pulling(f, x), pushes = is_pushing(x);
-  const bool occupied = (pulls || pushes) && f->r->hardware->to_server.occupies;
-  const bool computes = x->piece < TFC_WORKLOAD_PIECES && x->pulled >= f->need[x->piece] - tiny && !occupied;
+  const bool computes = is_computing(f, x);
   double us = left_us;
   if (!pulls && !pushes && x->piece == TFC_WORKLOAD_PIECES) {
     x->phase = ENDS;
     x->wait_us = w->pushed > 0 ? f->latency_us : 0;
     return 0;
   }
-  if (computes) us = fmin(us, x->left_us);
+  if (computes) us = fmin(us, x->left_us / rate->compute);
   if (pulls && isfinite(rate->pull)) {
     const bool waits = x->piece < TFC_WORKLOAD_PIECES && x->pulled < f->need[x->piece] - tiny;
     const double next = waits ? f->need[x->piece] : w->pulled;
@@ -215,9 +251,9 @@ static double work(const struct fleet *f, struct replica *x, const struct rates 
   if (pushes) x->pushed = isfinite(rate->push) ? x->pushed + us * rate->push : x->made;
   if (x->pulled >= w->pulled - tiny) x->pulled = w->pulled;
   if (x->pushed >= x->made - tiny) x->pushed = x->made;
-  if (computes && (x->left_us -= us) <= 1e-9 * w->step_us) {
+  if (computes && (x->left_us -= us * rate->compute) <= 1e-9 * w->step_us) {
     x->made += w->push[x->piece++];
-    x->left_us = x->factor * w->step_us / TFC_WORKLOAD_PIECES;
+    x->left_us = piece_us(f, x);
   }
   return us;
 }
@@ -370,6 +406,7 @@ static tfc_status serve(const struct tfc_replicas *r, uint32_t steps, struct tim
   const struct tfc_hardware *h = r->hardware;
   struct fleet f = {.r = r, .count = r->count + r->backup, .servers = out->servers, .apart = r->servers > 0};
   TFC_TRY(s, tfc_hardware_hosts(h, f.count, &f.hosts));
+  f.shares = shares_cores(r, f.hosts);
   f.imbalance = tfc_workload_imbalance(w, f.servers);
   f.latency_us = 2 * (f.apart || f.servers > 1 ? h->network.latency_us : h->to_server.latency_us);
   tfc_random_init(&f.random, r->seed);
@@ -397,20 +434,19 @@ out:
   return s;
 }
 
-// By which factor a step takes longer because other replicas are busy on the same host.
-static double slowdown_of(const struct tfc_hardware *h, uint32_t replicas) {
-  const uint32_t busy = replicas < h->per_host ? replicas : h->per_host;
-  if (!h->slowdown_count || !busy) return 1;
-  return h->slowdown[(busy < h->slowdown_count ? busy : h->slowdown_count) - 1];
-}
-
 tfc_status tfc_replicas_simulate(const struct tfc_replicas *replicas, struct tfc_replicas_result *out) {
   tfc_status s = NULL;
   struct tfc_workload slowed = *replicas->workload;
   struct tfc_hardware hardware = *replicas->hardware;
   struct tfc_replicas changed = *replicas;
   const struct tfc_replicas *r = &changed;
-  const double factor = slowdown_of(&hardware, replicas->count + replicas->backup);
+  const uint32_t workers = replicas->count + replicas->backup;
+  uint32_t hosts;
+  TFC_RETURN_IF_ERROR(tfc_hardware_hosts(&hardware, workers, &hosts));
+  // With a server that uses the host's cores, it depends on the moment how many devices are busy.
+  const double factor = shares_cores(replicas, hosts)
+                            ? 1
+                            : slowdown_of(&hardware, workers < hardware.per_host ? workers : hardware.per_host);
   slowed.step_us *= factor;
   if (hardware.beside.occupies) hardware.beside.bandwidth /= factor; // a busy device copies more slowly, too
   if (hardware.to_server.occupies) hardware.to_server.bandwidth /= factor;

@@ -60,6 +60,9 @@ static tfc_status fill(const struct making *m, struct tfc_workload *w) {
   const struct tfc_problem *p = m->p;
   if (!(w->parameter = calloc(p->unit_count + 1u, sizeof *w->parameter)))
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
+  for (uint32_t n = 0; n < p->node_count; n++)
+    if (m->holds[p->unit[n]]) w->update_us += 1e-6 * (double)(m->timeline.end[n] - m->timeline.start[n]);
+  if (w->update_us > w->step_us) w->update_us = w->step_us; // some run on other devices at the same time
   for (uint32_t u = 0; u < p->unit_count; u++) {
     if (!m->holds[u] || !(m->pull[u] > 0))
       continue; // parameters that no replica reads, such as an optimizer's slots, stay on the server

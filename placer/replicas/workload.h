@@ -15,7 +15,8 @@
 enum { TFC_WORKLOAD_PIECES = 32 }; // equal parts of the step's time
 
 struct tfc_workload {
-  double step_us; // on the device alone, without any exchange
+  double step_us;   // on the device alone, without any exchange
+  double update_us; // the part of it that parameters take: the operations in their units, which update them
   // Bytes for each piece: pull must arrive before the piece can begin; push can be sent when it has ended.
   double pull[TFC_WORKLOAD_PIECES], push[TFC_WORKLOAD_PIECES];
   double pulled, pushed;    // their sums

@@ -141,14 +141,14 @@ static void test_workload(void **state) {
   assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
   assert_ok(tfc_hardware_fastest(i.problem, &device));
   assert_ok(tfc_workload_make(i.problem, device, &w));
-  assert_true(near(w.step_us, 320, 1e-9));
+  assert_true(near(w.step_us, 320, 1e-9) && near(w.update_us, 20, 1e-9));
   assert_true(near(w.pulled, 1001000, 1e-9)); // w, and rows of e
   assert_true(near(w.pushed, 1002000, 1e-9)); // the two tensors count as one gradient of w; the rest are rows of e
   assert_true(near(w.pull[0], w.pulled, 1e-9));
   assert_true(near(w.push[30], w.pushed, 1e-9)); // backward ends after 300 of 320 us, in piece 30 of 32
   assert_int_equal(w.parameter_count, 2);
   assert_true(w.parameter[0] > w.parameter[1]);
-  assert_ok(tfc_hardware_of(i.problem, device, &h));
+  assert_ok(tfc_hardware_of(i.problem, device, &w, &h));
   assert_int_equal(h.per_host, 2);
   assert_int_equal(h.hosts, 4);
   assert_true(near(h.network.bandwidth, 1e9, 1e-6) && near(h.network.latency_us, 10, 1e-3));
@@ -262,6 +262,23 @@ static void test_times_by_hand(void **state) {
   assert_true(near(run(&r).median_us, without, 0.01));
   crowded.to_server.occupies = false;
   assert_true(run(&r).median_us < 0.9 * without);
+  // The server copies for one replica after another, at 1 ms for each transfer of 1 MB; it and one replica are busy
+  // then. Meanwhile nobody computes, and then all do. A tenth of the step is the update, once for all.
+  crowded.to_server.occupies = true, crowded.slowdown = slowdown, crowded.slowdown_count = 4;
+  struct tfc_workload updates = w;
+  updates.update_us = 100;
+  r.workload = &updates, r.count = 2;
+  assert_true(near(run(&r).median_us, 100 + 2 * 1000 + 900 + 2 * 1000, 0.01));
+  r.count = 4;
+  assert_true(near(run(&r).median_us, 100 + 4 * 1000 + 2 * 900 + 4 * 1000, 0.01));
+  // One asynchronous replica waits only for the server. Of two that exchange nothing each computes while the server
+  // updates for the other one, which makes three busy devices at most; the server's updates come one after another.
+  r.mode = TFC_REPLICAS_ASYNC, r.count = 1;
+  assert_true(near(run(&r).median_us, 100 + 1000 + 900 + 1000, 0.01));
+  updates.pulled = updates.pushed = updates.pull[0] = updates.push[TFC_WORKLOAD_PIECES - 1] = 1;
+  updates.update_us = 900, r.count = 4;
+  x = run(&r);
+  assert_true(near(x.batches_per_second, 1 / 900e-6, 0.02)); // the server is busy all the time, and one replica
   r.workload = &w, r.hardware = &h, r.servers = 16, r.count = 4;
   // A single asynchronous replica takes as long with its reading, computing and sending.
   r.mode = TFC_REPLICAS_ASYNC, r.count = 1;
