@@ -40,6 +40,13 @@ static double per_us(double bandwidth) { // returns bytes per us
   return 1e-6 * bandwidth;
 }
 
+// The time in which a core averages the gradients of all replicas, `bytes` of each, where cores copy what is sent: it
+// reads one gradient of each replica and writes one, and a copy reads one and writes one.
+static double average_us(const struct tfc_replicas *r, const struct tfc_hardware_link *link, double bytes) {
+  if (!link->occupies || r->count < 2 || !isfinite(link->bandwidth)) return 0;
+  return 1e6 * bytes / link->bandwidth * (r->count + 1.0) / 2;
+}
+
 // --- Gradients reduced without servers -------------------------------------------------------------------------------
 static double reduction_us(const struct tfc_hardware *h, uint32_t count, uint32_t hosts, double bytes) {
   const uint32_t beside = count < h->per_host ? count : h->per_host;
@@ -79,7 +86,9 @@ static void reduce_all(const struct tfc_replicas *r, uint32_t steps, struct time
       const bool last = k + 1 == TFC_WORKLOAD_PIECES;
       if (r->count == 1 || bucket <= 0 || (bucket < bucket_bytes && !last)) continue;
       const double ready = slowest * w->step_us * (k + 1.0) / TFC_WORKLOAD_PIECES;
-      const double us = reduction_us(r->hardware, r->count, out->hosts, bucket);
+      // each replica averages its part of the bucket
+      const double us = reduction_us(r->hardware, r->count, out->hosts, bucket) +
+                        average_us(r, &r->hardware->beside, bucket / r->count);
       reduced = fmax(reduced, ready) + us;
       if (r->hardware->beside.occupies) not_computing += us;
       bucket = 0;
@@ -164,8 +173,10 @@ static void begin_step(struct fleet *f, struct replica *x, double now_us, uint64
   x->wait_us = w->pulled > 0 ? f->latency_us : 0;
   x->ask_us = w->pulled > 0 ? f->r->hardware->serve_us : 0;
   x->factor = tfc_step_times_draw(&f->r->times, &f->random);
-  // The server updates before it is read from: once for all replicas, or for one asynchronous replica after another.
-  if (f->shares) *(f->r->mode == TFC_REPLICAS_SYNC ? &x->wait_us : &x->ask_us) += w->update_us;
+  // The server averages and updates before it is read from, or updates for one asynchronous replica after another.
+  if (f->shares && f->r->mode == TFC_REPLICAS_SYNC)
+    x->wait_us += average_us(f->r, &f->r->hardware->to_server, w->pushed) + w->update_us;
+  if (f->shares && f->r->mode == TFC_REPLICAS_ASYNC) x->ask_us += w->update_us;
   x->left_us = piece_us(f, x);
   x->pulled = x->pushed = x->made = 0;
   x->began_us = now_us, x->step = step;

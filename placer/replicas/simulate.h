@@ -9,9 +9,10 @@
 // - TFC_REPLICAS_ASYNC: no replica waits for another one.
 //
 // Servers are on the replicas' own hosts, one on each, or on hosts of their own. If there is one host, and copying
-// occupies both ends, the server has no cores of its own: it copies for one replica after another, it updates the
-// parameters, and meanwhile it is one more busy device of the host, so all are slower. The users of a link share it
-// equally at each moment. Replicas are simulated in small steps of time, and exactly within each step.
+// occupies both ends, the server has no cores of its own: it copies for one replica after another, it averages
+// gradients and updates the parameters, and meanwhile it is one more busy device of the host, so all are slower. The
+// users of a link share it equally at each moment. Replicas are simulated in small steps of time, and exactly within
+// each step.
 #ifndef TFC_PLACER_REPLICAS_SIMULATE_H
 #define TFC_PLACER_REPLICAS_SIMULATE_H
 

@@ -238,7 +238,9 @@ static void test_times_by_hand(void **state) {
   x = run(&r);
   assert_true(near(x.median_us, 10 + 1000 + 1000 + 1000 + 10, 0.01));
   // Four replicas on one host, whose cores are those of two: a step takes twice as long. Where transfers occupy both
-  // ends, nothing is computed meanwhile, sending and receiving take turns, and a busy core copies half as fast.
+  // ends, nothing is computed meanwhile, sending and receiving take turns, and a busy core copies half as fast; and
+  // each replica averages a quarter of the gradients, which reads four of them and writes one, where a copy reads and
+  // writes one.
   static const double slowdown[] = {1, 1, 1.5, 2};
   struct tfc_hardware crowded = h;
   crowded.per_host = 4, crowded.beside = (struct tfc_hardware_link){.latency_us = 5, .bandwidth = 1e9};
@@ -247,9 +249,9 @@ static void test_times_by_hand(void **state) {
   x = run(&r);
   assert_true(near(x.median_us, 2 * 1000 + 1500 + 4 * 5, 1e-9) && near(x.efficiency, 1000 / 3520.0, 1e-9));
   crowded.beside.occupies = true;
-  assert_true(near(run(&r).median_us, 2 * 1000 + 2 * 2 * 1500 + 4 * 5, 1e-9));
+  assert_true(near(run(&r).median_us, 2 * 1000 + 2 * 2 * 1500 + 4 * 5 + 2 * 625, 1e-9));
   r.count = 2;
-  assert_true(near(run(&r).median_us, 1000 + 2 * 1000 + 2 * 5, 1e-9));
+  assert_true(near(run(&r).median_us, 1000 + 2 * 1000 + 2 * 5 + 750, 1e-9));
   r.count = 1;
   assert_true(near(run(&r).median_us, 1000, 1e-9));
   // With a server beside them.
@@ -263,14 +265,15 @@ static void test_times_by_hand(void **state) {
   crowded.to_server.occupies = false;
   assert_true(run(&r).median_us < 0.9 * without);
   // The server copies for one replica after another, at 1 ms for each transfer of 1 MB; it and one replica are busy
-  // then. Meanwhile nobody computes, and then all do. A tenth of the step is the update, once for all.
+  // then. Meanwhile nobody computes, and then all do. A tenth of the step is the update, once for all,
+  // after the server has averaged the gradients.
   crowded.to_server.occupies = true, crowded.slowdown = slowdown, crowded.slowdown_count = 4;
   struct tfc_workload updates = w;
   updates.update_us = 100;
   r.workload = &updates, r.count = 2;
-  assert_true(near(run(&r).median_us, 100 + 2 * 1000 + 900 + 2 * 1000, 0.01));
+  assert_true(near(run(&r).median_us, 1500 + 100 + 2 * 1000 + 900 + 2 * 1000, 0.01));
   r.count = 4;
-  assert_true(near(run(&r).median_us, 100 + 4 * 1000 + 2 * 900 + 4 * 1000, 0.01));
+  assert_true(near(run(&r).median_us, 2500 + 100 + 4 * 1000 + 2 * 900 + 4 * 1000, 0.01));
   // One asynchronous replica waits only for the server. Of two that exchange nothing each computes while the server
   // updates for the other one, which makes three busy devices at most; the server's updates come one after another.
   r.mode = TFC_REPLICAS_ASYNC, r.count = 1;
