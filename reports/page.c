@@ -25,7 +25,7 @@ static void add_result(struct tfc_page *p, uint32_t r, double answer, double top
   tfc_str state = tfc_table_text(t, r, "state"), label = tfc_table_text(t, r, "label"),
           message = tfc_table_text(t, r, "message"), algorithm = tfc_table_text(t, r, "algorithm");
   tfc_page_add(p, "<tr%s><td>", is_answer ? " class=\"answer\"" : "");
-  if (is_answer) {
+  if (is_answer && !tfc_page_profiled(p)) {
     tfc_page_add(p, "answer");
     if (algorithm.size) tfc_page_add(p, " <span class=\"note\">by ");
     tfc_page_escaped(p, algorithm);
@@ -90,11 +90,12 @@ static void add_results(struct tfc_page *p) {
     if (us > top) top = us;
     folded += tfc_report_is_folded(t, r, modelled);
   }
-  tfc_page_add(p, "<h2>The answer and its rivals%s</h2>\n<p>%s.</p>\n", tfc_report_simulated(p->store, &p->args),
-               !modelled
-                   ? "Medians of timed steps, first operation's start to last operation's end; rows without steps "
-                     "were only simulated"
-                   : "Steps from the first operation's start to the last operation's end");
+  tfc_page_add(
+      p, "<h2>%s%s</h2>\n<p>%s.</p>\n", tfc_page_profiled(p) ? "How long a step takes" : "The answer and its rivals",
+      tfc_report_simulated(p->store, &p->args),
+      !modelled ? "Medians of timed steps, first operation's start to last operation's end; rows without steps "
+                  "were only simulated"
+                : "Steps from the first operation's start to the last operation's end");
   begin_results(p);
   for (uint32_t r = 0; r < t->row_count; r++)
     if (!tfc_report_is_folded(t, r, modelled)) add_result(p, r, answer, top);

@@ -24,8 +24,8 @@ static void add_idle(struct tfc_page *p) {
   char a[32];
   bool known = false;
   for (uint32_t r = 0; r < t->row_count; r++) {
-    double launch = tfc_table_number(t, r, "idle_launch_percent");
-    known |= launch == launch;
+    for (size_t c = 0; c < sizeof causes / sizeof *causes; c++)
+      known |= tfc_table_number(t, r, causes[c].column) >= 0.05; // which are shown as 0.1 %
   }
   if (!known) return;
   tfc_page_add(
@@ -58,12 +58,12 @@ void tfc_page_devices(struct tfc_page *p) {
   char a[32], b[32], c[32];
   tfc_page_add(
       p,
-      "<h2>Devices</h2>\n<p>Under the answer%s. %s.</p>\n<div "
+      "<h2>Devices</h2>\n<p>%s%s. %s.</p>\n<div "
       "class=\"scroll\"><table class=\"stack\"><thead><tr><th>device</th>"
       "<th>hardware</th><th class=\"n\">cores</th><th class=\"n\">busy</th><th></th><th class=\"n\">operations</th>"
       "<th class=\"n\">received</th><th class=\"n\">peak memory</th><th class=\"n\">limit</th><th></th></tr></thead>"
       "<tbody>\n",
-      tfc_report_simulated(p->store, &p->args),
+      tfc_page_profiled(p) ? "In this run" : "Under the answer", tfc_report_simulated(p->store, &p->args),
       p->args.step >= 0 ? "Shares are those of the step" : "Shares are medians over the steps");
   for (uint32_t r = 0; r < t->row_count; r++) {
     double busy = tfc_table_number(t, r, "busy_percent"), cores = tfc_table_number(t, r, "cores");

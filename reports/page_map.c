@@ -564,25 +564,25 @@ static tfc_status add_content(struct map *m, struct member **sorted) {
   for (uint32_t i = 0; i < m->count; i++)
     moved += m->members[i].device[1] >= 0 && m->members[i].device[0] != m->members[i].device[1];
   tfc_page_add(p,
-               "<p class=\"caption\">Name scopes of the graph, as large as their %u operations take long, coloured by "
+               "<p class=\"caption\">Name scopes of the graph, as large as their operations take long, coloured by "
                "device (a box of several colours is split between them; \"12 small\" are that many operations of small "
                "scopes). Lines are tensors that cross to another "
                "device, as wide as their bytes: each counts once for each device to which it goes, with the first that "
-               "reads it there.",
-               m->count);
+               "reads it there.");
   if (colours_repeat(&p->devices)) tfc_page_add(p, " Some devices have the same colour: names tell them apart.");
   if (m->has_rival)
     tfc_page_add(p, " %u operations are not where the expert has them; their boxes are outlined.", moved);
   tfc_page_add(p, "</p>\n");
   add_legend(m);
   tfc_page_add(p, "<div class=\"maps\">\n");
-  TFC_TRY(s, add_map(m, sorted, traced[0] ? &moved_by[0] : NULL, &edges, 0, "The answer"));
+  TFC_TRY(s, add_map(m, sorted, traced[0] ? &moved_by[0] : NULL, &edges, 0,
+                     tfc_page_profiled(p) ? "This run" : "The answer"));
   if (m->has_rival) TFC_TRY(s, add_map(m, sorted, traced[1] ? &moved_by[1] : NULL, &edges, 1, "The expert"));
   tfc_page_add(p, "</div>\n");
-  if (!m->has_rival)
-    tfc_page_add(p,
-                 "<p class=\"note\">No placement stands beside it: the graph has no device strings and no --baseline "
-                 "was given, or the answer is that placement.</p>\n");
+  if (!m->has_rival && !tfc_page_profiled(p))
+    tfc_page_add(
+        p, "<p class=\"note\">No other placement stands beside it: the graph has no device strings and no --baseline "
+           "was given, or the answer is that placement.</p>\n");
   uint32_t last = sorted[m->all_count - 1]->node;
   p->box_of = calloc((size_t)last + 1, sizeof *p->box_of);
   if (!p->box_of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -123,6 +123,7 @@ static void add_data(struct tfc_page *p) {
 void tfc_page_nodes(struct tfc_page *p) {
   const struct tfc_table *t = &p->nodes.tables[0];
   char a[32], b[32];
+  const char *simulated = tfc_report_simulated(p->store, &p->args); // of one step, which has no spread
   tfc_page_add(p, "<section id=\"nodes\"><h2>Operations</h2>\n");
   if (!p->nodes.count || !t->row_count) {
     tfc_page_add(p, "<p class=\"note\">There is no table of operations: none of the answer was timed.</p></section>\n");
@@ -131,17 +132,17 @@ void tfc_page_nodes(struct tfc_page *p) {
   }
   tfc_page_add(
       p,
-      "<p class=\"caption\">The operations of the answer%s, those that take most of the step first. Half range: half "
-      "of "
-      "the distance between the quartiles of all its traced runs. Slack is how much later "
+      "<p class=\"caption\">The operations of %s%s, those that take most of the step first. Half range: half "
+      "of the distance between the quartiles of all its traced runs. Slack is how much later "
       "one could have ended in a step that takes no longer: what has none is on the critical path. A click "
       "shows an operation on the map and in the timeline.</p>\n"
       "<div class=\"tools\" hidden><input type=\"search\" id=\"find\" placeholder=\"name, type or device\" "
-      "aria-label=\"find operations\"> <span id=\"found\"></span></div>\n<div class=\"scroll\"><table class=\"stack\" "
+      "aria-label=\"find operations\"> <span id=\"found\"></span></div>\n<div class=\"scroll\"><table "
+      "class=\"stack%s\" "
       "id=\"operations\"><thead><tr><th>operation</th><th>type</th><th>device</th><th class=\"n\">in the step</th>"
       "<th class=\"n\">half range</th><th class=\"n\">output</th><th class=\"n\">FLOP</th><th class=\"n\">slack"
       "</th></tr></thead><tbody>\n",
-      tfc_report_simulated(p->store, &p->args));
+      tfc_page_profiled(p) ? "this run" : "the answer", simulated, *simulated ? " exact" : "");
   for (uint32_t r = 0; r < t->row_count && r < SHOWN; r++) {
     double flops = tfc_table_number(t, r, "flops"), half = half_range(t, r);
     tfc_page_add(p, "<tr data-id=\"%lld\"><td class=\"name\">", (long long)tfc_table_find(t, r, "node_id")->integer);

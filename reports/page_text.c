@@ -27,6 +27,9 @@ double tfc_page_number(const struct tfc_page *p, const char *column) {
 tfc_str tfc_page_text(const struct tfc_page *p, const char *column) {
   return tfc_table_text(&p->run, 0, column);
 }
+bool tfc_page_profiled(const struct tfc_page *p) {
+  return tfc_str_is(tfc_page_text(p, "program"), "tfc-run");
+}
 bool tfc_page_modelled(const struct tfc_page *p) {
   return tfc_report_is_modelled(&p->run, 0);
 }

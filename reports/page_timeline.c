@@ -29,6 +29,11 @@ static void add_box(struct tfc_page *p, int64_t from, int64_t to, int y, int hei
                (long long)(width > 8 ? width : 8));
 }
 
+static void parts_of(const struct tfc_traced_gap *g, int64_t out[CAUSES]) {
+  out[WAITS_DEPENDENCY] = g->dependency, out[WAITS_TRANSFER] = g->transfer;
+  out[WAITS_OTHER] = g->op < 0 ? 0 : g->other, out[WAITS_END] = g->op < 0 ? g->other : 0;
+}
+
 static void add_gaps(struct tfc_page *p, int32_t lane) {
   const struct tfc_traced *t = &p->traced;
   const int y = lane * LANE + BARS;
@@ -37,8 +42,8 @@ static void add_gaps(struct tfc_page *p, int32_t lane) {
     for (uint32_t i = 0; i < t->gap_count; i++) {
       const struct tfc_traced_gap *g = &t->gaps[i];
       if (lane_of(p, g->device) != lane) continue;
-      int64_t from = g->start,
-              parts[CAUSES] = {g->dependency, g->transfer, g->op < 0 ? 0 : g->other, g->op < 0 ? g->other : 0};
+      int64_t from = g->start, parts[CAUSES];
+      parts_of(g, parts);
       for (int k = 0; k < cause; k++) from += parts[k];
       if (parts[cause] <= 0) continue;
       if (!any) tfc_page_add(p, "<path class=\"gap g%d\" d=\"", cause);
@@ -111,8 +116,16 @@ static void add_legend(struct tfc_page *p) {
     if (us[f] > 0)
       tfc_page_add(p, "<span><i class=\"key f%u\"></i>%s %s</span> ", f, tfc_palette_family_name(f),
                    tfc_show_us(a, us[f]));
-  for (int c = 0; c < CAUSES; c++) tfc_page_add(p, "<span><i class=\"key gapkey g%d\"></i>%s</span> ", c, causes[c]);
-  tfc_page_add(p, "<span><i class=\"key arriving\"></i>tensor arrives</span> <span><i class=\"key line\"></i>critical "
+  bool waited[CAUSES] = {false};
+  for (uint32_t i = 0; i < t->gap_count; i++) {
+    int64_t parts[CAUSES];
+    parts_of(&t->gaps[i], parts);
+    for (int c = 0; c < CAUSES; c++) waited[c] |= parts[c] > 0;
+  }
+  for (int c = 0; c < CAUSES; c++)
+    if (waited[c]) tfc_page_add(p, "<span><i class=\"key gapkey g%d\"></i>%s</span> ", c, causes[c]);
+  if (t->transfer_count) tfc_page_add(p, "<span><i class=\"key arriving\"></i>tensor arrives</span> ");
+  tfc_page_add(p, "<span><i class=\"key line\"></i>critical "
                   "path</span></p>\n");
 }
 

@@ -1,5 +1,5 @@
 #@ title: What the time is spent on
-#@ caption: Time of the step by type of operation (summed over the operations of that type, on all devices), coloured by the device that the answer put them on; at the right the time and the number of operations.
+#@ caption: Time of the step by type of operation (summed over the operations of that type, on all devices), coloured by the device that they ran on; at the right the time and the number of operations.
 #@ place: 30
 #@ query bars: row, device, from, to (microseconds)
 #@   WITH took AS (SELECT node_id, node, op, device_id, SUM(duration_us) AS us FROM v_op

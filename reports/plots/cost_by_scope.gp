@@ -1,5 +1,5 @@
 #@ title: Which part of the model the time is spent in
-#@ caption: Time of the step by name scope (the first two parts of names), summed over the operations, coloured by the device that the answer put them on; at the right the time and the number of operations.
+#@ caption: Time of the step by name scope (the first two parts of names), summed over the operations, coloured by the device that they ran on; at the right the time and the number of operations.
 #@ place: 31
 #@ query bars: row, device, from, to (microseconds)
 #@   WITH took AS (SELECT node_id, node, op, device_id, SUM(duration_us) AS us FROM v_op

@@ -10,11 +10,16 @@
   const number = (x, digits) => Number(x.toPrecision(digits || 3)).toString();
   function time(us) {
     if (us === null || us === undefined) return '–';
-    return us >= 1e6 ? number(us / 1e6, 4) + ' s' : us >= 1e3 ? number(us / 1e3, 4) + ' ms' : number(us, 4) + ' us';
+    if (us >= 1e6) return (us / 1e6).toFixed(2) + ' s';
+    if (us >= 1e3) return (us / 1e3).toFixed(us < 1e4 ? 3 : us < 1e5 ? 2 : 1) + ' ms';
+    return us.toFixed(us < 10 ? 2 : 1) + ' us';
   }
   function size(b) {
     if (b === null) return '–';
-    return b >= 1e9 ? number(b / 1e9) + ' GB' : b >= 1e6 ? number(b / 1e6) + ' MB' : b >= 1e3 ? number(b / 1e3) + ' kB' : b + ' B';
+    const names = ['B', 'kB', 'MB', 'GB', 'TB'];
+    let i = 0;
+    for (; b >= 999.5 && i < 4; i++) b /= 1000;
+    return b.toFixed(i === 0 || b >= 99.95 ? 0 : 1) + ' ' + names[i];
   }
   const count = (x) => x === null ? '–' : x >= 1e9 ? number(x / 1e9) + ' G' : x >= 1e6 ? number(x / 1e6) + ' M' : x >= 1e3 ? number(x / 1e3) + ' k' : number(x);
   const nameOf = (id) => (byId.has(id) ? byId.get(id)[NAME] : 'an operation without a time of its own');

@@ -24,6 +24,11 @@
     });
     return boxes.length;
   }
+  let tableBefore = '';
+  new MutationObserver(() => { // before the page's own script runs
+    const table = document.getElementById('operations');
+    if (table && document.getElementById('data') && !tableBefore) tableBefore = table.outerHTML;
+  }).observe(document, { childList: true, subtree: true });
   window.addEventListener('load', () => {
     let texts = 0, plots = 0, actions = 0;
     const event = (e, type, x, y, more) => e.dispatchEvent(new PointerEvent(type, Object.assign({ clientX: x, clientY: y, pointerId: 1, bubbles: true }, more)));
@@ -57,6 +62,14 @@
       // What a reader does.
       const find = document.getElementById('find'), rows = () => document.querySelectorAll('#operations tbody tr');
       if (find && rows().length) {
+        // The script writes figures with as many digits and the units that the page has without it.
+        const plain = new DOMParser().parseFromString(tableBefore, 'text/html').querySelectorAll('tbody tr');
+        const shape = (e) => e.textContent.replace(/\d/g, '0');
+        if (!plain.length) faults.push('no table without the script');
+        [...rows()].forEach((r, k) => {
+          const was = plain[k];
+          if (was && shape(was) !== shape(r)) faults.push('the script writes "' + r.textContent + '", the page "' + was.textContent + '"');
+        });
         const first = rows()[0], name = first.cells[0].textContent;
         first.click();
         if (!document.querySelector('#operations tr.found')) faults.push('a click marks no row');

@@ -259,6 +259,20 @@ static void test_profiled_steps(void **state) {
     if (!strstr(plot.svg.data, ">run ")) fail_msg("%s does not name the run", names[i]);
     tfc_plot_deinit(&plot);
   }
+  // It searched nothing, and its page speaks of no answer.
+  struct tfc_text page = {0};
+  assert_int_equal(sqlite3_exec(tfc_store_handle(other), "UPDATE run SET program = 'tfc-run'", NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_ok(tfc_report_html(other, sample.run_id, &page));
+  static const char *const said[] = {"<h2>How long a step takes</h2>", "<h3>This run</h3>", "In this run. Shares",
+                                     "The operations of this run, those"};
+  for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+    if (!strstr(page.data, said[i])) fail_msg("no '%s'", said[i]);
+  static const char *const unsaid[] = {"The answer and its rivals", ">The answer<", "Under the answer",
+                                       "No other placement", "the answer put"};
+  for (size_t i = 0; i < sizeof unsaid / sizeof *unsaid; i++)
+    if (strstr(page.data, unsaid[i])) fail_msg("'%s' of a run that searched nothing", unsaid[i]);
+  tfc_text_deinit(&page);
   tfc_store_close(other);
 }
 
@@ -300,6 +314,10 @@ static void test_timeline(void **state) {
   }
   assert_int_equal(bars, (size_t)number(command));
   assert_null(strstr(line, "<path class=\"arriving\""));
+  assert_null(strstr(line, "tensor arrives</span>")); // nor does the key name what is not drawn
+  assert_null(strstr(line, "waits for a transfer</span>"));
+  if (!strstr(end + 1, "What moves between devices (nothing moved between devices in the step)"))
+    fail_msg("it is not said why there is no plot of what moved");
   tfc_text_deinit(&page);
 }
 

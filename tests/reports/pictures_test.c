@@ -192,7 +192,6 @@ static void test_map(void **state) {
       for (uint32_t j = 0; j < i; j++) assert_false(meet(&boxes[i], &boxes[j]));
     }
   }
-  tells(text, "as large as their 5 operations take long");
   tells(text, "1 operations are not where the expert has them");
   tells(text, "cpu:0 450.0 us, expert 350.0 us</span>");
   tells(text, "cpu:1 218.0 us, expert 318.0 us</span>");
