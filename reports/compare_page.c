@@ -98,7 +98,7 @@ static void add_steps(const struct compared *c) {
       c->out,
       "<section id=\"steps\"><h2>Steps</h2>\n<p class=\"caption\">Median of the steps that measure each "
       "run's answer. In the picture, from %s to %s: the median (line), its 95&nbsp;%% interval by order "
-      "statistics (dark) and the quartiles of the steps (pale). Where two intervals meet, the difference is "
+      "statistics (thin bar) and the quartiles of the steps (thick bar). Where two intervals meet, the difference is "
       "noise; fewer than six steps have none.</p>\n<div class=\"scroll\"><table class=\"stack\"><thead><tr>"
       "<th>run</th><th class=\"n\">step</th><th class=\"wide\">%s to %s</th><th class=\"n\">95&nbsp;%% "
       "interval</th><th class=\"n\">quartiles</th><th class=\"n\">steps</th><th class=\"n\">times run "
@@ -360,8 +360,8 @@ static void add_operations(const struct compared *c) {
                   "<section id=\"operations\"><h2>Operations</h2>\n<p class=\"caption\">Time of a step by type of "
                   "operation, on all devices: the median over the traced steps of their sums in each. %s</p>\n",
                   !t->row_count ? ""
-                  : two         ? "The bars are differences, to the left where the second run is faster; pale ones are "
-                                  "within the noise of the two medians."
+                  : two         ? "The bars are differences, to the left where the second run is faster; thick ones "
+                                  "are within the noise of the two medians."
                                 : "Beside each: whether it differs from the first run by more than the noise.");
   if (!t->row_count) tfc_text_printf(c->out, "<p>No operations were timed.</p>\n");
   tfc_text_printf(c->out, "<div class=\"scroll\"><table class=\"stack\"><thead><tr><th>type</th>");

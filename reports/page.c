@@ -84,18 +84,21 @@ static void add_results(struct tfc_page *p) {
   const struct tfc_table *t = &p->results;
   double answer = tfc_page_number(p, "step_median_us"), top = 0;
   uint32_t folded = 0;
+  bool cut = false;
   const bool modelled = tfc_page_modelled(p);
   for (uint32_t r = 0; r < t->row_count; r++) {
     double us = tfc_table_number(t, r, "step_median_us");
     if (us > top) top = us;
     folded += tfc_report_is_folded(t, r, modelled);
+    cut |= tfc_str_is(tfc_table_text(t, r, "state"), "cut");
   }
   tfc_page_add(
-      p, "<h2>%s%s</h2>\n<p>%s.</p>\n", tfc_page_profiled(p) ? "How long a step takes" : "The answer and its rivals",
+      p, "<h2>%s%s</h2>\n<p>%s.%s</p>\n", tfc_page_profiled(p) ? "How long a step takes" : "The answer and its rivals",
       tfc_report_simulated(p->store, &p->args),
       !modelled ? "Medians of timed steps, first operation's start to last operation's end; rows without steps "
                   "were only simulated"
-                : "Steps from the first operation's start to the last operation's end");
+                : "Steps from the first operation's start to the last operation's end",
+      cut ? " \"cut\": stopped early, because it was much slower than the best." : "");
   begin_results(p);
   for (uint32_t r = 0; r < t->row_count; r++)
     if (!tfc_report_is_folded(t, r, modelled)) add_result(p, r, answer, top);
