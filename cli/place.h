@@ -4,6 +4,7 @@
 
 #include "cli/flags.h"
 #include "cli/step_args.h"
+#include "placer/search/search.h"
 #include "runtime/exec/execution.h"
 
 enum { TFC_STRINGS_BASELINE, TFC_STRINGS_CONSTRAIN, TFC_STRINGS_IGNORE }; // the choices of --device-strings
@@ -13,7 +14,8 @@ struct place_options {
   const char *graph, *devices, *machine;
   struct tfc_texts fetches, targets, inits, feeds;
   int64_t batch;
-  const char *step, *checkpoint, *algorithm;
+  const char *step, *checkpoint;
+  struct tfc_search_settings search; // as the flags say it; place_search_settings has the rest
   int objective;
   int64_t measurements, evaluations;
   struct tfc_execution execution; // without memory limits: the functions that need --memory read it themselves
@@ -127,6 +129,8 @@ static inline struct cli_step_args place_step_args(const struct place_options *o
 struct tfc_algo;
 struct tfc_policy;
 const struct tfc_algo *const *place_extra(void);
+// Returns the settings of all searches. `policy` NULL: there is none.
+struct tfc_search_settings place_search_settings(const struct place_options *options, const struct tfc_policy *policy);
 const struct tfc_algo *const *place_learned(const struct tfc_policy *policy);
 // Reads the policy that --policy names, or the installed one, ../share/tfc/policy.json relative to the program's
 // folder. *out NULL: --policy none, or nothing is searched.

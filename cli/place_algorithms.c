@@ -15,6 +15,13 @@ const struct tfc_algo *const *place_extra(void) {
   return extra;
 }
 
+struct tfc_search_settings place_search_settings(const struct place_options *o, const struct tfc_policy *policy) {
+  struct tfc_search_settings settings = o->search;
+  settings.extra = place_extra();
+  settings.guide = policy ? &policy->guide : NULL;
+  return settings;
+}
+
 const struct tfc_algo *const *place_learned(const struct tfc_policy *policy) {
   static const struct tfc_algo *const learned[] = {
       &tfc_algo_rl,      &tfc_algo_doppler,        &tfc_algo_hdp, &tfc_algo_hdp_random,
@@ -52,7 +59,7 @@ static bool is_algorithm(tfc_str name) {
 }
 
 int place_check_algorithms(const struct tfc_program *program, const struct place_options *o) {
-  const char *names = o->algorithm;
+  const char *names = o->search.algorithms;
   const bool none = o->policy && strcmp(o->policy, "none") == 0;
   if (none && o->save_policy) return tfc_flags_error(program, "--save-policy has nothing to save with --policy none");
   if (names && !*names) return tfc_flags_error(program, "--algorithm names nothing; --algorithm help lists them");

@@ -62,7 +62,7 @@ static tfc_status collect_flags(struct place_kept *k, const struct tfc_policy *p
   TFC_TRY(s, add_file(k, "--machine", "", o->machine));
   add(k, "--devices", o->devices ? o->devices : "all");
   add(k, "--objective", o->objective == 1 ? "throughput" : "step");
-  add(k, "--algorithm", o->algorithm ? o->algorithm : "auto");
+  add(k, "--algorithm", o->search.algorithms ? o->search.algorithms : "auto");
   snprintf(number, sizeof number, "%lld", (long long)o->evaluations);
   add(k, "--evaluations", o->evaluations ? number : "(not given)");
   // Only whether a time was given must be the same; the time itself may differ.
@@ -136,7 +136,7 @@ static tfc_status add_run(struct place_kept *k) {
           .graph_sha256 = k->digest,
           .graph_nodes = -1,
           .objective = tfc_objective_name(k->o->objective == 1 ? TFC_OBJECTIVE_THROUGHPUT : TFC_OBJECTIVE_STEP),
-          .algorithms = k->o->algorithm ? k->o->algorithm : "auto",
+          .algorithms = k->o->search.algorithms ? k->o->search.algorithms : "auto",
           .label = tfc_label_name(TFC_LABEL_MODELLED),
           .seed = (uint64_t)k->o->execution.seed},
       &k->run);

@@ -348,10 +348,8 @@ int place_local(const struct place_options *o) {
       .device_strings = o->device_strings == TFC_STRINGS_CONSTRAIN ? TFC_STRINGS_ARE_CONSTRAINTS
                         : o->device_strings == TFC_STRINGS_IGNORE  ? TFC_STRINGS_ARE_IGNORED
                                                                    : TFC_STRINGS_RIVAL,
-      .algorithms = o->algorithm,
+      .search = place_search_settings(o, policy),
       .learned = place_learned(policy),
-      .extra = place_extra(),
-      .guide = policy ? &policy->guide : NULL,
       .measurements = (uint32_t)o->measurements,
       .seconds = o->time,
       .evaluations = (uint64_t)o->evaluations,

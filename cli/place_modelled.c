@@ -173,9 +173,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
       .baseline_count = o->baselines.count,
       .save_problem = o->save_problem,
       .elsewhere = place_elsewhere(o),
-      .search = {.algorithms = o->algorithm,
-                 .extra = place_extra(),
-                 .seconds = o->time,
+      .search = {.seconds = o->time,
                  .evaluations = (uint64_t)o->evaluations,
                  .seed = (uint64_t)o->execution.seed,
                  .threads = (uint32_t)o->execution.threads,
@@ -200,7 +198,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   if (kept) options.record = place_kept_target(kept);
   options.record.page = reports && !measures;
   options.record.wanted |= options.record.page;
-  options.search.guide = policy ? &policy->guide : NULL;
+  options.search.settings = place_search_settings(o, policy);
   if (!o->evaluate && !measures) tfc_progress_begin("search");
   tfc_program_close_stdout();
   tfc_status s = cost_graph ? tfc_place_modelled(&options, &outcome)

@@ -76,7 +76,7 @@ static const struct tfc_flag flags[] = {
      .help = "restore variables from a TensorFlow V2 checkpoint instead of running the initialiser"},
     {.name = "algorithm",
      .kind = TFC_FLAG_TEXT,
-     AT(algorithm),
+     AT(search.algorithms),
      .value = "NAME[,NAME...]",
      .help = "default auto; 'help' lists them"},
     {.name = "objective",

@@ -1,8 +1,8 @@
 // Learned placement policies, behind the placer's algorithm vtable and its guide.
 //
 //   tfc_policy_read(path, &policy);
-//   const struct tfc_algo *const *extra = tfc_rl_algos();                  // tfc_search_options.extra
-//   tfc_search_options.guide = &policy->guide;                             // NULL: without a learned policy
+//   const struct tfc_algo *const *extra = tfc_rl_algos();                  // tfc_search_settings.extra
+//   tfc_search_settings.guide = &policy->guide;                            // NULL: without a learned policy
 //   ... tfc_policy_learned(policy, &better): what the search learned, to be saved
 #ifndef TFC_RL_RL_H
 #define TFC_RL_RL_H

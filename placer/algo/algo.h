@@ -1,7 +1,7 @@
 // Placement algorithms: one const struct each, one file each under placer/algo/. A new algorithm is a file with its
 // struct and a line in TFC_ALGOS (list.h); the legality suite runs every algorithm of that list. Those with which
 // `auto` begins are also in the list of names in placer/search/search.c. Learned policies are in another folder;
-// tfc_search_options.extra adds them to a search.
+// tfc_search_settings.extra adds them to a search.
 #ifndef TFC_PLACER_ALGO_ALGO_H
 #define TFC_PLACER_ALGO_ALGO_H
 

@@ -24,19 +24,19 @@ tfc_status tfc_elsewhere_open(struct tfc_elsewhere *r) {
           tfc_store_open(t->database, &(struct tfc_store_options){.write = true, .purpose = "tfc-place"}, &r->store));
   if (t->resume) goto out;
   TFC_TRY(s, tfc_store_begin(r->store));
-  TFC_TRY(s,
-          tfc_store_add_run(r->store,
-                            &(struct tfc_store_run){.program = "tfc-place",
-                                                    .command = t->program_command,
-                                                    .graph = o->graph,
-                                                    .graph_sha256 = o->sha256,
-                                                    .graph_nodes = r->problem->node_count,
-                                                    .objective = tfc_objective_name(r->problem->objective),
-                                                    .algorithms = o->search.algorithms ? o->search.algorithms : "auto",
-                                                    .seed = o->search.seed,
-                                                    .label = tfc_label_name(tfc_command_label(r->program)),
-                                                    .host = host[0] ? host : NULL},
-                            &r->run));
+  TFC_TRY(s, tfc_store_add_run(r->store,
+                               &(struct tfc_store_run){
+                                   .program = "tfc-place",
+                                   .command = t->program_command,
+                                   .graph = o->graph,
+                                   .graph_sha256 = o->sha256,
+                                   .graph_nodes = r->problem->node_count,
+                                   .objective = tfc_objective_name(r->problem->objective),
+                                   .algorithms = o->search.settings.algorithms ? o->search.settings.algorithms : "auto",
+                                   .seed = o->search.seed,
+                                   .label = tfc_label_name(tfc_command_label(r->program)),
+                                   .host = host[0] ? host : NULL},
+                               &r->run));
   TFC_TRY(s, tfc_store_set_state(r->store, r->run, "measured_with", tfc_str_from(t->measure_with)));
   TFC_TRY(s, tfc_problem_write_devices(r->problem, tfc_command_label(r->program), r->store, r->run));
   TFC_TRY(s, tfc_problem_write_graph(r->problem, r->store, r->run));

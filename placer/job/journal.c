@@ -36,20 +36,21 @@ tfc_status tfc_job_journal_begin(struct tfc_job_journal *j, const struct tfc_job
   tfc_host_describe(&host);
   tfc_status s = NULL;
   TFC_TRY(s, tfc_store_begin(j->store));
-  TFC_TRY(s, tfc_store_add_run(j->store,
-                               &(struct tfc_store_run){.program = o->program,
-                                                       .command = o->command,
-                                                       .graph = o->graph_path,
-                                                       .graph_sha256 = sha256,
-                                                       .graph_nodes = o->graph->node_count,
-                                                       .objective = tfc_objective_name(o->objective),
-                                                       .algorithms = o->algorithms ? o->algorithms : "auto",
-                                                       .label = "measured",
-                                                       .seed = (uint64_t)o->execution.seed,
-                                                       .host = host.name,
-                                                       .cpu_model = host.cpu_model,
-                                                       .blas_core = host.blas_core},
-                               &j->run));
+  TFC_TRY(s,
+          tfc_store_add_run(j->store,
+                            &(struct tfc_store_run){.program = o->program,
+                                                    .command = o->command,
+                                                    .graph = o->graph_path,
+                                                    .graph_sha256 = sha256,
+                                                    .graph_nodes = o->graph->node_count,
+                                                    .objective = tfc_objective_name(o->objective),
+                                                    .algorithms = o->search.algorithms ? o->search.algorithms : "auto",
+                                                    .label = "measured",
+                                                    .seed = (uint64_t)o->execution.seed,
+                                                    .host = host.name,
+                                                    .cpu_model = host.cpu_model,
+                                                    .blas_core = host.blas_core},
+                            &j->run));
   // from here on the run can be resumed
   TFC_TRY(s, tfc_store_set_state(j->store, j->run, "progress", TFC_STR("0 nan")));
   tfc_execution_format(&o->execution, &execution);

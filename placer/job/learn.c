@@ -75,12 +75,11 @@ tfc_status tfc_job_learn(struct tfc_job_turns *t, const struct tfc_algo *algo, d
                               .seed = (uint64_t)o->execution.seed,
                               .threads = (uint32_t)o->execution.threads ? (uint32_t)o->execution.threads : 1,
                               .cancel = o->cancel,
-                              .guide = o->guide,
+                              .guide = o->search.guide,
                               .samples = &l.account.samples,
                               .simulated = &t->proposers->evaluations};
   uint64_t evaluations = 0;
-  if (o->evaluations) budget.simulations = tfc_job_proposers_evaluations_left(t->proposers, o->evaluations);
-  if (o->evaluations && !budget.simulations) return NULL;
+  if (!tfc_job_proposers_may_search(t->proposers, o->evaluations, 0, &budget.simulations)) return NULL;
   TFC_TRY(s, tfc_solution_init(&found, p));
   TFC_TRY(s, tfc_evaluator_measured(t->measurer, tfc_job_model_search_subject(t->model), p, &settings, observed, &l,
                                     &evaluator));

@@ -30,10 +30,8 @@ struct tfc_job_options {
   uint32_t baseline_count;
   tfc_objective objective;
   enum { TFC_STRINGS_RIVAL, TFC_STRINGS_ARE_CONSTRAINTS, TFC_STRINGS_ARE_IGNORED } device_strings;
-  const char *algorithms;                // NULL stands for auto
+  struct tfc_search_settings search;     // of all its searches
   const struct tfc_algo *const *learned; // algorithms that learn from measurements, ended by NULL; may be NULL
-  const struct tfc_algo *const *extra;   // more algorithms to choose from by name, ended by NULL; may be NULL
-  const struct tfc_guide *guide;         // the learned policy; NULL: none
   uint32_t measurements;                 // the most placements that are measured; 0 stands for 200
   double seconds;                        // the job's time; 0 stands for 600
   uint64_t evaluations;                  // the most placements that all searches simulate; 0: no limit

@@ -66,7 +66,9 @@ double tfc_job_proposers_draw(const struct tfc_job_proposers *p, const char *nam
   return fmax(0, mean + sd * tfc_random_normal(random));
 }
 
-uint64_t tfc_job_proposers_evaluations_left(const struct tfc_job_proposers *p, uint64_t limit) {
-  if (!limit) return UINT64_MAX;
-  return limit > p->evaluations ? limit - p->evaluations : 0;
+bool tfc_job_proposers_may_search(const struct tfc_job_proposers *p, uint64_t limit, uint64_t held,
+                                  uint64_t *out_left) {
+  const uint64_t gone = p->evaluations + held;
+  *out_left = limit > gone ? limit - gone : 0;
+  return !limit || *out_left;
 }

@@ -40,8 +40,9 @@ uint32_t tfc_job_proposers_unearned_left(const struct tfc_job_proposers *propose
 double tfc_job_proposers_draw(const struct tfc_job_proposers *proposers, const char *name, bool learned,
                               uint32_t measurements, struct tfc_random *random);
 const struct tfc_job_proposer *tfc_job_proposers_find(const struct tfc_job_proposers *proposers, const char *name);
-// Returns how many placements the run's searches may still simulate, of `limit` in all (0: no limit): UINT64_MAX if
-// nothing limits them.
-uint64_t tfc_job_proposers_evaluations_left(const struct tfc_job_proposers *proposers, uint64_t limit);
+// Whether the run's searches may simulate any more placements, of `limit` in all, `held` of which are kept for others
+// (limit 0: nothing limits them). *out_left: how many; 0 with true: any number.
+bool tfc_job_proposers_may_search(const struct tfc_job_proposers *proposers, uint64_t limit, uint64_t held,
+                                  uint64_t *out_left);
 
 #endif

@@ -104,15 +104,13 @@ static tfc_status add_heuristics(struct tfc_job_turns *t, uint32_t *list, uint32
     if (tfc_job_cancelled(t->clock)) return tfc_status_make(TFC_CANCELLED, "interrupted");
     for (uint32_t i = 0; i < first; i++)
       if (strcmp(t->candidates->list.data[i].name, (*a)->name) == 0) goto next;
-    struct tfc_search_options options = {.algorithms = (*a)->name,
+    struct tfc_search_options options = {.settings.algorithms = (*a)->name,
                                          .seconds = tfc_job_until(t->schedule, tfc_job_shares.heuristic),
                                          .seed = (uint64_t)t->model->o->execution.seed,
                                          .threads = (uint32_t)t->model->o->execution.threads,
                                          .cancel = t->model->o->cancel};
     struct tfc_solution fine = {0};
-    const uint64_t left = tfc_job_proposers_evaluations_left(t->proposers, t->model->o->evaluations);
-    if (!left) break;
-    if (t->model->o->evaluations) options.evaluations = left;
+    if (!tfc_job_proposers_may_search(t->proposers, t->model->o->evaluations, 0, &options.evaluations)) break;
     s = tfc_search(tfc_job_model_search_problem(t->model), &options, &outcome);
     t->proposers->evaluations += outcome.evaluations;
     if (!s && outcome.best.device && outcome.value < TFC_TIME_MAX && outcome.excess == 0) {

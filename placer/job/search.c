@@ -41,10 +41,9 @@ static void expect(struct searching *x, double end_s) {
   if (all < x->expected) x->expected = (uint32_t)(all + 0.5);
 }
 
-// How many placements rounds of search may still simulate.
-static uint64_t evaluations_left(const struct searching *x) {
-  const uint64_t left = tfc_job_proposers_evaluations_left(x->t->proposers, x->t->model->o->evaluations);
-  return left > x->held ? left - x->held : 0;
+// Whether rounds of search may simulate any more placements. *out_left: how many; 0 with true: any number.
+static bool may_search(const struct searching *x, uint64_t *out_left) {
+  return tfc_job_proposers_may_search(x->t->proposers, x->t->model->o->evaluations, x->held, out_left);
 }
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
@@ -94,14 +93,14 @@ static bool is_named(const char *names, const char *name) {
 
 // Whether this learner is to run: the user named it, or it is part of `auto`.
 static bool takes_part(const struct tfc_job_options *o, const struct tfc_algo *learner) {
-  const char *names = o->algorithms ? o->algorithms : "auto";
+  const char *names = o->search.algorithms ? o->search.algorithms : "auto";
   return is_named(names, learner->name) || (strcmp(names, "auto") == 0 && !(learner->needs & TFC_NEEDS_NAME));
 }
 
 // Lists the names of the options' algorithms without the learners; NULL: no name is left.
 static tfc_status searching_names(const struct tfc_job_options *o, char **out, bool *out_learn) {
   struct tfc_text text = {0};
-  const char *names = o->algorithms ? o->algorithms : "auto";
+  const char *names = o->search.algorithms ? o->search.algorithms : "auto";
   *out_learn = false;
   for (const struct tfc_algo *const *a = o->learned; a && *a; a++) *out_learn |= takes_part(o, *a);
   for (const char *at = names; *at;) {
@@ -224,7 +223,7 @@ static tfc_status world_of(struct searching *x, uint32_t round, struct tfc_learn
 }
 
 static tfc_status search_round(struct searching *x, const char *names, uint32_t round, double seconds,
-                               uint32_t *out_measured) {
+                               uint64_t evaluations, uint32_t *out_measured) {
   tfc_status s = NULL;
   struct tfc_job_turns *t = x->t;
   const struct tfc_job_model *m = t->model;
@@ -241,15 +240,14 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
   const struct tfc_solution *from = start_of(x);
   bool started = from != NULL;
   if (started) TFC_TRY(s, tfc_subject_convert(m->subject, m->problem, from, p, &start));
-  struct tfc_search_options options = {.algorithms = names,
-                                       .extra = m->o->extra,
-                                       .guide = m->o->guide,
+  struct tfc_search_options options = {.settings = m->o->search,
                                        .seconds = seconds,
+                                       .evaluations = evaluations,
                                        .seed = (uint64_t)m->o->execution.seed + round * 7919u,
                                        .threads = (uint32_t)m->o->execution.threads,
                                        .cancel = m->o->cancel,
                                        .start = started ? &start : NULL};
-  if (m->o->evaluations) options.evaluations = tfc_job_round_evaluations(evaluations_left(x));
+  options.settings.algorithms = names; // without the learners
   TFC_TRY(s, tfc_search(p, &options, &outcome));
   t->proposers->evaluations += outcome.evaluations;
   if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
@@ -367,9 +365,10 @@ out:
 // it has no evaluations left, or the learners' share of the time or of the measurements begins.
 static bool learners_turn(const struct searching *x, double stale, uint32_t idle, double learn_from_s) {
   const struct tfc_job_turns *t = x->t;
+  uint64_t left;
   return stale >= stale_end || idle >= IDLE_END || tfc_job_seconds(t->clock) >= learn_from_s ||
          t->candidates->episodes >= (uint32_t)(tfc_job_shares.learn_measurements * t->schedule->measurements) ||
-         !evaluations_left(x);
+         !may_search(x, &left);
 }
 
 tfc_status tfc_job_search(struct tfc_job_turns *t) {
@@ -396,6 +395,7 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
   const bool benchmark = o->random_first > 0; // it measures as many placements as it was asked to
   for (uint32_t round = 0; idle < IDLE_END || learns || benchmark; round++) {
     const double left = end - tfc_job_seconds(t->clock);
+    uint64_t evaluations;
     uint32_t measured_now = 0;
     if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
     if (left <= 0 || tfc_job_measurements_left(t->schedule, t->candidates->episodes) == 0) break;
@@ -406,12 +406,13 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
       TFC_TRY(s, learn(&x, end, names == NULL));
       continue;
     }
-    if (!names || !evaluations_left(&x)) break; // the user asked only for learners, or for no more simulations
+    if (!names || !may_search(&x, &evaluations)) break; // the user asked only for learners, or for no more simulations
     const uint32_t units = tfc_job_model_search_problem(t->model)->unit_count;
     const double seconds = tfc_job_round_s(left, units, stale <= 0);
     const uint32_t best = t->candidates->best;
     const double promised = searched_us(&x);
-    TFC_TRY(s, search_round(&x, names, round, seconds, &measured_now));
+    if (evaluations) evaluations = tfc_job_round_evaluations(evaluations);
+    TFC_TRY(s, search_round(&x, names, round, seconds, evaluations, &measured_now));
     idle = measured_now ? 0 : idle + 1;
     // No placement fits within the reduced limits: allows more of the limits.
     if (!measured_now && tfc_job_model_aim_nearer(t->model)) {

@@ -103,9 +103,9 @@ static void archive_course(struct tfc_archive *a, const struct tfc_problem *p, s
 tfc_status tfc_course_archive(struct tfc_archive *a, const struct tfc_problem *p, const struct tfc_search_options *o,
                               const struct tfc_course_names *names, struct tfc_search_course *course,
                               struct tfc_search_outcome *outcome) {
-  char *algorithms = (char *)(uintptr_t)(o->algorithms ? o->algorithms : "auto"), *asked = algorithms;
-  const uint64_t now[] = {VERSION,        digest(p),        o->seed,         o->evaluations,
-                          o->seconds > 0, o->guide != NULL, o->start != NULL};
+  char *algorithms = (char *)(uintptr_t)(o->settings.algorithms ? o->settings.algorithms : "auto"), *asked = algorithms;
+  const uint64_t now[] = {
+      VERSION, digest(p), o->seed, o->evaluations, o->seconds > 0, o->settings.guide != NULL, o->start != NULL};
   uint64_t then[sizeof now / sizeof *now];
   memcpy(then, now, sizeof now);
   BYTES(then);

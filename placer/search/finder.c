@@ -60,8 +60,12 @@ bool tfc_finder_is_cancelled(const struct tfc_finder *f) {
   return f->o->cancel && atomic_load(f->o->cancel);
 }
 
+bool tfc_finder_has_few(const struct tfc_finder *f) {
+  return f->limit && f->limit < TFC_SEARCH_ENOUGH;
+}
+
 bool tfc_finder_is_short(const struct tfc_finder *f) {
-  return f->deadline <= 0 && f->limit && f->limit < TFC_SEARCH_ENOUGH;
+  return f->deadline <= 0 && tfc_finder_has_few(f);
 }
 
 bool tfc_finder_is_over(const struct tfc_finder *f) {
@@ -71,8 +75,8 @@ bool tfc_finder_is_over(const struct tfc_finder *f) {
 
 // --- Saving and resuming the state of a search ---------------------------------------------------------------------
 const struct tfc_algo *tfc_finder_algo(const struct tfc_search_options *o, tfc_str name) {
-  for (size_t i = 0; o->extra && o->extra[i]; i++)
-    if (tfc_str_is(name, o->extra[i]->name)) return o->extra[i];
+  for (size_t i = 0; o->settings.extra && o->settings.extra[i]; i++)
+    if (tfc_str_is(name, o->settings.extra[i]->name)) return o->settings.extra[i];
   return tfc_algo_find(name);
 }
 
@@ -89,7 +93,7 @@ static const char *known_name(void *user, tfc_str name) {
 
 static tfc_status archive(struct tfc_finder *f, struct tfc_archive *a) {
   const struct tfc_course_names names = {known_name, f};
-  const struct tfc_guide *guide = f->o->guide;
+  const struct tfc_guide *guide = f->o->settings.guide;
   TFC_RETURN_IF_ERROR(tfc_course_archive(a, f->p, f->o, &names, &f->course, f->out));
   return guide && guide->archive ? guide->archive(guide, f->p, f->threads, &f->guidance, a) : NULL;
 }

@@ -40,7 +40,8 @@ TFC_MUST_USE tfc_status tfc_finder_keep(struct tfc_finder *finder, const struct 
 // tfc_finder.
 void tfc_finder_found(void *finder, uint64_t excess, int64_t value);
 #define TFC_SEARCH_ENOUGH 600 // with fewer evaluations than this there is too little for rounds of several methods
-// Whether the search is short: evaluations alone limit it, and they are fewer than that.
+bool tfc_finder_has_few(const struct tfc_finder *finder); // its evaluations are limited, to fewer than that
+// Whether the search is short: it has few evaluations, and no clock can end it before they are used.
 bool tfc_finder_is_short(const struct tfc_finder *finder);
 bool tfc_finder_is_over(const struct tfc_finder *finder); // the search was cancelled, or its best placement is optimal,
                                                           // or a limit is reached
@@ -49,7 +50,7 @@ bool tfc_finder_is_over(const struct tfc_finder *finder); // the search was canc
 double tfc_finder_moment(const struct tfc_finder *finder, double seconds);
 // Whether the caller has cancelled the search.
 bool tfc_finder_is_cancelled(const struct tfc_finder *finder);
-// Finds the algorithm of this name among options->extra and the registered ones; NULL: there is none.
+// Finds the algorithm of this name among options->settings.extra and the registered ones; NULL: there is none.
 const struct tfc_algo *tfc_finder_algo(const struct tfc_search_options *options, tfc_str name);
 
 // Passes the state of the search to options.kept. Results of jobs that were cut short are part of the state only if

@@ -32,7 +32,8 @@ tfc_status tfc_search_beside(const struct tfc_problem *p, const struct tfc_searc
   const struct tfc_rival *best = NULL;
   struct tfc_verdict v = {0};
   struct tfc_solution copy = {0};
-  if (options->algorithms && strcmp(options->algorithms, "auto") != 0) return tfc_search(p, options, out);
+  if (options->settings.algorithms && strcmp(options->settings.algorithms, "auto") != 0)
+    return tfc_search(p, options, out);
   TFC_RETURN_IF_ERROR(best_of(p, rivals, count, &best, &v));
   if (best && !with.start) with.start = &best->solution;
   TFC_RETURN_IF_ERROR(tfc_search(p, &with, out));

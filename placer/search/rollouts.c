@@ -64,7 +64,7 @@ static void ask(void *user, uint32_t i) {
   struct asking *a = user;
   const struct tfc_finder *f = a->own->f;
   (void)i;
-  a->status = f->o->guide->propose(f->guidance, &a->budget, TFC_ELITE / 2, proposed, a->own, &a->used);
+  a->status = f->o->settings.guide->propose(f->guidance, &a->budget, TFC_ELITE / 2, proposed, a->own, &a->used);
 }
 tfc_status tfc_rollouts_ask(struct tfc_finder *f) {
   uint64_t most = ROLLOUTS;
@@ -93,6 +93,6 @@ tfc_status tfc_rollouts_ask(struct tfc_finder *f) {
   } while (!a.status && a.used < most && own.count < sizeof own.after / sizeof *own.after &&
            !tfc_budget_over(&a.budget) && may_lead(&own, before));
   f->out->learned.after = f->course.best.value;
-  f->o->guide->samples(f->guidance, &f->out->learned.samples);
+  f->o->settings.guide->samples(f->guidance, &f->out->learned.samples);
   return a.status;
 }

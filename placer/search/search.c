@@ -133,7 +133,7 @@ static tfc_status run_named(struct tfc_finder *f, const struct tfc_algo *const *
     const uint32_t left = count - i;
     struct task task = {.algo = algos[i], .evaluator = f->o->evaluator ? f->o->evaluator : simulated};
     task.budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = f->threads, .cancel = &f->stop};
-    task.budget.guide = f->o->guide;
+    task.budget.guide = f->o->settings.guide;
     task.budget.found = tfc_finder_found, task.budget.found_user = f;
     if (i && tfc_finder_is_over(f)) break;
     if (f->limit) task.budget.evaluations = (f->limit - tfc_finder_spent(f) + left - 1) / left;
@@ -193,7 +193,7 @@ static bool is_dear(const char *name) {
 
 // The policy is asked only for the step objective, which it is trained on; on one device there is nothing to choose.
 static bool asks_policy(const struct tfc_finder *f) {
-  return f->o->guide && f->p->objective == TFC_OBJECTIVE_STEP && f->p->device_count > 1;
+  return f->o->settings.guide && f->p->objective == TFC_OBJECTIVE_STEP && f->p->device_count > 1;
 }
 
 static tfc_status heuristics(struct tfc_finder *f) {
@@ -451,10 +451,10 @@ static tfc_status begin_rounds(struct tfc_finder *f) {
   tfc_status s = NULL;
   c->together = !(f->deadline > 0 && p->objective == TFC_OBJECTIVE_THROUGHPUT);
   tfc_random_init(&c->random, f->o->seed ^ 0x5eed);
-  if (p->objective == TFC_OBJECTIVE_STEP && c->elite.count && p->device_count > 1 && f->guidance &&
-      tfc_finder_is_short(f)) {
+  const bool anneals = p->objective == TFC_OBJECTIVE_STEP && c->elite.count && p->device_count > 1;
+  if (anneals && f->guidance && tfc_finder_is_short(f)) {
     c->temperature = SHORT_HOT;
-  } else if (p->objective == TFC_OBJECTIVE_STEP && c->elite.count && p->device_count > 1) {
+  } else if (anneals) {
     const struct tfc_budget sampling = {.evaluations = f->limit, .deadline = f->deadline, .cancel = &f->stop};
     TFC_TRY(s, tfc_local_temperature(p, &sampling, &c->elite.solution[0], CHANCE, &c->random, &c->temperature,
                                      &f->out->evaluations));
@@ -463,9 +463,9 @@ static tfc_status begin_rounds(struct tfc_finder *f) {
   // Evaluations for the last phase, which only cools down (step objective).
   if (c->temperature > 0 && c->total_left >= TFC_SEARCH_ENOUGH)
     c->cooling = c->total_left < 16000 ? c->total_left / 4 : 4000;
-  // All evaluations of a short search with a policy go to that phase, in which its moves and annealing share one job:
-  // with so few evaluations no other method gains.
-  if (f->guidance && f->limit && f->limit < TFC_SEARCH_ENOUGH && c->temperature > 0) c->cooling = c->total_left;
+  // With a policy and few evaluations, all of them go to that phase, in which its moves and annealing share one job:
+  // no other method gains with so few.
+  if (f->guidance && tfc_finder_has_few(f) && c->temperature > 0) c->cooling = c->total_left;
   // If the budget allows only few jobs in the first round, the policy's job comes first.
   if (f->deadline <= 0 && f->guidance && c->total_left / 10 < (uint64_t)FIXED_WORKERS * FEWEST) c->turn = 1;
 out:
@@ -527,7 +527,7 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       TFC_TRY(s, plan_job(p, &c->random, elite, tight, c->turn, drawn, c->temperature, j));
       j->before = before;
       j->budget.cancel = &f->stop;
-      j->guide = f->o->guide, j->guidance = f->guidance;
+      j->guide = f->o->settings.guide, j->guidance = f->guidance;
       if (f->guidance && is_policy_turn(c->turn, fixed)) j->method = TFC_METHOD_POLICY;
       if (!fixed) j->budget.found = tfc_finder_found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
@@ -669,7 +669,7 @@ static tfc_status prepare(struct tfc_finder *f) {
     TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_SETTLED));
   }
   if (c->stage < TFC_STAGE_POLICY && asks_policy(f)) {
-    TFC_TRY(s, f->o->guide->open(f->o->guide, p, &f->guidance));
+    TFC_TRY(s, f->o->settings.guide->open(f->o->settings.guide, p, &f->guidance));
     TFC_TRY(s, tfc_rollouts_ask(f));
     TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_POLICY));
   }
@@ -715,7 +715,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
   struct tfc_finder f = {
       .p = p, .o = o, .out = &outcome, .course.best = TFC_SCORE_NONE, .shown = TFC_SCORE_NONE, .limit = o->evaluations};
   TFC_ARRAY(const struct tfc_algo *) algos = {0};
-  bool automatic = !o->algorithms;
+  bool automatic = !o->settings.algorithms;
   pthread_mutex_init(&f.lock, NULL);
   f.begin = tfc_now_s();
   f.threads = o->threads ? o->threads : tfc_parallel_cores();
@@ -727,7 +727,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
   }
   if (o->seconds > 0) f.deadline = tfc_finder_moment(&f, o->seconds);
   if (!f.limit && f.deadline <= 0) f.limit = 100000;
-  for (tfc_str rest = tfc_str_from(o->algorithms ? o->algorithms : ""); rest.size;) {
+  for (tfc_str rest = tfc_str_from(o->settings.algorithms ? o->settings.algorithms : ""); rest.size;) {
     size_t comma = tfc_str_find(rest, ',');
     tfc_str name = tfc_str_sub(rest, 0, comma);
     if (tfc_str_is(name, "auto")) {
@@ -763,7 +763,7 @@ out:
   tfc_array_free(&algos);
   tfc_elite_clear(&f.course.elite);
   tfc_elite_clear(&f.course.hall);
-  if (o->guide && f.guidance) o->guide->close(f.guidance);
+  if (o->settings.guide && f.guidance) o->settings.guide->close(f.guidance);
   tfc_search_outcome_deinit(&outcome);
   return s;
 }

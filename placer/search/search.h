@@ -16,12 +16,17 @@ struct tfc_search_progress {
   int64_t bound;
 };
 
-struct tfc_search_options {
+// How to search: what the flags of tfc-place set for every search of a run, wherever the graph runs.
+struct tfc_search_settings {
   const char *algorithms;              // "auto" (also NULL), or names separated by commas
   const struct tfc_algo *const *extra; // more algorithms to choose from, ended by NULL; may be NULL
   const struct tfc_guide *guide;       // the learned policy that `auto` uses too; NULL: none
-  double seconds;                      // 0: no time limit; then `evaluations` must be set
-  uint64_t evaluations;                // 0: no limit
+};
+
+struct tfc_search_options {
+  struct tfc_search_settings settings;
+  double seconds;       // 0: no time limit; then `evaluations` must be set
+  uint64_t evaluations; // 0: no limit
   uint64_t seed;
   uint32_t threads;                 // 0: as many as this process may use
   const atomic_bool *cancel;        // may be NULL

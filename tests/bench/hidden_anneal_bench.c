@@ -78,7 +78,7 @@ static tfc_status run(char **argv) {
   struct tfc_placement *document = NULL;
   struct walk w = {0};
   const uint32_t measurements = (uint32_t)strtoul(argv[4], NULL, 10);
-  const struct tfc_search_options options = {.algorithms = "auto",
+  const struct tfc_search_options options = {.settings.algorithms = "auto",
                                              .evaluations = strtoull(argv[5], NULL, 10),
                                              .seed = strtoull(argv[6], NULL, 10),
                                              .threads = 1};

@@ -122,8 +122,12 @@ static int solve(const char *name, struct family_problem *f, const char *algorit
   static struct curve curve;
   const struct tfc_problem *p = f->problem;
   struct tfc_search_outcome o = {0};
-  struct tfc_search_options options = {
-      .algorithms = algorithm, .seconds = seconds, .seed = seed, .threads = threads, .progress = watch, .user = &curve};
+  struct tfc_search_options options = {.settings.algorithms = algorithm,
+                                       .seconds = seconds,
+                                       .seed = seed,
+                                       .threads = threads,
+                                       .progress = watch,
+                                       .user = &curve};
   double begin = tfc_now_s();
   tfc_status s = tfc_search(p, &options, &o);
   if (s) return fail(s);

@@ -61,7 +61,7 @@ static void test_flags(void **state) {
   o = base, o.objective = 1;
   resume(&base, &o, "--objective step, not throughput");
   resume(&o, &base, "--objective throughput, not step");
-  o = base, o.algorithm = "dp";
+  o = base, o.search.algorithms = "dp";
   resume(&base, &o, "--algorithm auto, not dp");
   o = base, o.execution.seed = 5;
   resume(&base, &o, "--seed 0, not 5");

@@ -40,7 +40,8 @@ static void make_towers(struct tfc_cost_graph **out) {
 static int64_t found_by(const struct tfc_problem *p, const char *name, uint64_t evaluations, uint64_t seed,
                         uint64_t *out_used) {
   struct tfc_search_outcome out = {0};
-  struct tfc_search_options options = {.algorithms = name, .evaluations = evaluations, .seed = seed, .threads = 1};
+  struct tfc_search_options options = {
+      .settings.algorithms = name, .evaluations = evaluations, .seed = seed, .threads = 1};
   assert_ok(tfc_search(p, &options, &out));
   assert_non_null(out.best.device);
   int64_t value = out.value;

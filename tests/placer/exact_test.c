@@ -202,7 +202,8 @@ static void test_nothing_fits(void **state) {
     MUST(tfc_problem_create(i.graph, i.machine, (tfc_objective)objective, &i.problem));
     for (const struct tfc_algo *const *a = tfc_algos(); *a; a++) {
       struct tfc_search_outcome out = {0};
-      struct tfc_search_options options = {.algorithms = (*a)->name, .evaluations = 50, .seed = 1, .threads = 1};
+      struct tfc_search_options options = {
+          .settings.algorithms = (*a)->name, .evaluations = 50, .seed = 1, .threads = 1};
       assert_ok(tfc_search(i.problem, &options, &out));
       if (!out.best.device) fail_msg("%s: no placement at all", (*a)->name);
       const bool exact = strcmp((*a)->name, "dp") == 0 || strcmp((*a)->name, "ilp") == 0;

@@ -195,7 +195,7 @@ static const struct tfc_algo first_learner = {.name = "rl", .propose = no_propos
 static const struct tfc_algo *const learners[] = {&first_learner, &named_learner, NULL};
 
 static void names_are(const char *algorithms, const char *expected, bool learns) {
-  const struct tfc_job_options o = {.algorithms = algorithms, .learned = learners};
+  const struct tfc_job_options o = {.search.algorithms = algorithms, .learned = learners};
   char *names = NULL;
   bool got = !learns;
   assert_ok(searching_names(&o, &names, &got));
@@ -217,7 +217,8 @@ static void names(void **state) {
   names_are("rl,placeto", NULL, true);
   names_are("heft,,lns,", "heft,lns", false);
   names_are("r,rll,rl2", "r,rll,rl2", false); // only parts of the learner's name
-  const struct tfc_job_options all = {.learned = learners}, one = {.algorithms = "heft,placeto", .learned = learners};
+  const struct tfc_job_options all = {.learned = learners},
+                               one = {.search.algorithms = "heft,placeto", .learned = learners};
   assert_true(takes_part(&all, &first_learner));
   assert_false(takes_part(&all, &named_learner)); // only if the user names it
   assert_false(takes_part(&one, &first_learner));

@@ -8,6 +8,7 @@
 
 #include "placer/job/clock.h"
 #include "placer/job/finalists.h"
+#include "placer/job/proposers.h"
 #include "placer/job/room.h"
 #include "placer/job/schedule.h"
 #include "placer/job/together.h"
@@ -60,6 +61,13 @@ static void schedule(void **state) {
   assert_int_equal(tfc_job_round_evaluations(1600), 200);
   assert_int_equal(tfc_job_round_evaluations(300), 200);
   assert_int_equal(tfc_job_round_evaluations(150), 150);
+  // What the searches have simulated, and what is kept for learners, is not searched with again.
+  const struct tfc_job_proposers proposers = {.evaluations = 70};
+  uint64_t evaluations = 1;
+  assert_true(tfc_job_proposers_may_search(&proposers, 0, 30, &evaluations) && evaluations == 0);
+  assert_true(tfc_job_proposers_may_search(&proposers, 101, 30, &evaluations) && evaluations == 1);
+  assert_false(tfc_job_proposers_may_search(&proposers, 100, 30, &evaluations));
+  assert_false(tfc_job_proposers_may_search(&proposers, 60, 0, &evaluations));
   assert_int_equal(tfc_job_measurements_left(&s, 2), 5);
   assert_int_equal(tfc_job_measurements_left(&s, 9), 0);
 }

@@ -146,7 +146,7 @@ static void test_silent(void **state) {
   tfc_random_init(&r, 5);
   struct instance i = random_instance(&r, 8, 3, 0, TFC_OBJECTIVE_THROUGHPUT);
   struct tfc_search_outcome out = {0};
-  struct tfc_search_options options = {.algorithms = "ilp,m-sct,metis,scotch", .seconds = 2, .threads = 2};
+  struct tfc_search_options options = {.settings.algorithms = "ilp,m-sct,metis,scotch", .seconds = 2, .threads = 2};
   tfc_status s = tfc_search(i.problem, &options, &out);
   fflush(stdout);
   dup2(saved, 1);

@@ -336,12 +336,12 @@ static tfc_status played_search(const struct tfc_problem *p, const struct tfc_se
   static const char *const heuristics[][2] = {
       {"heft", "1110000"}, {"metis", "1111110"}, {"dls", "1110000"}, {"peft", "2222220"}, {"m-topo", "0002220"}};
   // Heuristics take three evaluations, a round of search all that it gets.
-  const bool is_round = o->extra || o->start || !tfc_algo_find(tfc_str_from(o->algorithms));
+  const bool is_round = o->settings.extra || o->start || !tfc_algo_find(tfc_str_from(o->settings.algorithms));
   *out = (struct tfc_search_outcome){.value = TFC_TIME_MAX, .evaluations = is_round ? o->evaluations : 3};
   if (o->evaluations && out->evaluations > o->evaluations) out->evaluations = o->evaluations;
   play.simulated += out->evaluations;
   for (size_t i = 0; i < sizeof heuristics / sizeof *heuristics; i++) {
-    if (strcmp(o->algorithms, heuristics[i][0]) != 0) continue;
+    if (strcmp(o->settings.algorithms, heuristics[i][0]) != 0) continue;
     place(p, heuristics[i][1], &out->best);
     out->value = simulated(p, &out->best), out->algorithm = heuristics[i][0];
     return NULL;
@@ -349,7 +349,8 @@ static tfc_status played_search(const struct tfc_problem *p, const struct tfc_se
   if (!is_round) return NULL; // another heuristic
   char start[OPS + 1] = "none";
   if (o->start) show_solution(p, o->start, start);
-  note("search %s for %.4f s, seed %llu, start %s", o->algorithms, o->seconds, (unsigned long long)o->seed, start);
+  note("search %s for %.4f s, seed %llu, start %s", o->settings.algorithms, o->seconds, (unsigned long long)o->seed,
+       start);
   play.now_ns += (int64_t)(1e9 * o->seconds);
   play.search_units = p->unit_count;
   const char *line = play.found ? play.found[play.searches] : NULL;

@@ -8,7 +8,7 @@ static void again(void **state) {
   (void)state;
   begin();
   struct tfc_job_options o = options_of();
-  o.random_first = 7, o.repeats = 2, o.algorithms = "lns";
+  o.random_first = 7, o.repeats = 2, o.search.algorithms = "lns";
   assert_ok(tfc_job_run(&o, &out));
   show_log();
   assert_int_equal(out.pair_count, 7);
@@ -353,7 +353,7 @@ static void learners(void **state) {
     play.found = found;
     struct tfc_job_options o = options_of();
     play.cut = "0000002";
-    o.learned = list, o.algorithms = alone ? "rl,doppler" : NULL, o.measurements = 64;
+    o.learned = list, o.search.algorithms = alone ? "rl,doppler" : NULL, o.measurements = 64;
     assert_ok(tfc_job_run(&o, &out));
     show_log();
     // Beside other algorithms a quarter of the 64 measurements, divided by two learners; alone all, divided.

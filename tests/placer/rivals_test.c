@@ -35,7 +35,7 @@ static void test_never_worse(void **state) {
     struct tfc_verdict v;
     value_of(i.problem, &got.best, &v);
     assert_int_equal(v.value, got.value);
-    options.algorithms = "heft";
+    options.settings.algorithms = "heft";
     assert_ok(tfc_search_beside(i.problem, &options, rivals, 2, &named));
     kept += named.value > good.value;
     assert_string_equal(named.algorithm, "heft");

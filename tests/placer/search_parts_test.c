@@ -384,7 +384,7 @@ static void test_rivals(void **state) {
   }
   // With an algorithm that is given by name, the rivals are not used.
   struct tfc_search_outcome out = {0};
-  options.algorithms = "single";
+  options.settings.algorithms = "single";
   assert_ok(tfc_search_beside(p, &options, rivals, 4, &out));
   assert_string_equal(out.entries[0].algorithm, "single");
   tfc_search_outcome_deinit(&out);

@@ -263,7 +263,8 @@ static void test_named(void **state) {
   (void)state;
   struct instance i = three_devices(false);
   struct tfc_search_outcome out = {0};
-  struct tfc_search_options options = {.algorithms = "two,one,three", .extra = algos, .evaluations = 1000, .seed = 50};
+  struct tfc_search_options options = {
+      .settings.algorithms = "two,one,three", .settings.extra = algos, .evaluations = 1000, .seed = 50};
   played[0] = (struct played){.uses = 301, .device = 0}; // the fastest device, in the middle
   played[1] = (struct played){.uses = 100, .device = 1};
   played[2] = (struct played){.uses = 0, .device = 2};
@@ -291,7 +292,7 @@ static void test_named(void **state) {
   for (uint32_t u = 0; u < 3; u++) assert_int_equal(out.best.device[u], 0);
   tfc_search_outcome_deinit(&out);
   // With "auto" after them, they get half.
-  options.algorithms = "one,auto", options.evaluations = 100;
+  options.settings.algorithms = "one,auto", options.evaluations = 100;
   assert_ok(tfc_search(i.problem, &options, &out));
   assert_int_equal(played[0].got.evaluations, 51);
   assert_string_equal(out.entries[0].algorithm, "one");
@@ -299,7 +300,7 @@ static void test_named(void **state) {
   tfc_search_outcome_deinit(&out);
   // The same holds for time; alone it has all of it.
   for (int alone = 0; alone < 2; alone++) {
-    options.algorithms = alone ? "one" : "one,auto", options.seconds = 1000;
+    options.settings.algorithms = alone ? "one" : "one,auto", options.seconds = 1000;
     const double before = tfc_now_s(), share = alone ? 1000 : 500;
     assert_ok(tfc_search(i.problem, &options, &out));
     assert_true(played[0].got.deadline >= before + share && played[0].got.deadline <= tfc_now_s() + share);
@@ -308,7 +309,7 @@ static void test_named(void **state) {
   options.seconds = 0;
   // One that fails leaves its reason, and the others run.
   played[0].fails = "too large for it";
-  options.algorithms = "one,two", options.evaluations = 1000;
+  options.settings.algorithms = "one,two", options.evaluations = 1000;
   assert_ok(tfc_search(i.problem, &options, &out));
   assert_string_equal(out.entries[0].note, "too large for it");
   assert_true(out.entries[0].value == TFC_TIME_MAX && !out.entries[0].solution.device);
@@ -316,21 +317,21 @@ static void test_named(void **state) {
   assert_int_equal(out.value, 120000000);
   tfc_search_outcome_deinit(&out);
   played[0].fails = NULL;
-  options.algorithms = "one,four";
+  options.settings.algorithms = "one,four";
   assert_fails(tfc_search(i.problem, &options, &out), TFC_INVALID_ARGUMENT, "'four'");
-  options.algorithms = "";
+  options.settings.algorithms = "";
   assert_fails(tfc_search(i.problem, &options, &out), TFC_INVALID_ARGUMENT, "no algorithm");
   instance_free(&i);
   // What fits is better than what is faster and does not fit; if nothing does, plain placements are tried.
   i = three_devices(true);
   played[2].uses = 7;
-  options.algorithms = "one,three,two";
+  options.settings.algorithms = "one,three,two";
   assert_ok(tfc_search(i.problem, &options, &out));
   assert_string_equal(out.algorithm, "three");
   assert_true(out.value == 180000000 && out.excess == 0 && out.entry_count == 3);
   assert_true(out.entries[0].excess == 25 && out.entries[2].excess == 25 && out.entries[0].value == 60000000);
   tfc_search_outcome_deinit(&out);
-  options.algorithms = "one";
+  options.settings.algorithms = "one";
   assert_ok(tfc_search(i.problem, &options, &out));
   assert_true(out.excess == 0 && out.value == 180000000 && out.entry_count == 2);
   assert_string_equal(out.algorithm, "single");
@@ -345,7 +346,7 @@ static void test_cancelled(void **state) {
   struct tfc_search_outcome out = {0};
   atomic_bool cancel = true;
   const struct tfc_search_options options = {
-      .algorithms = "two,one", .extra = algos, .evaluations = 1000, .threads = 1, .cancel = &cancel};
+      .settings.algorithms = "two,one", .settings.extra = algos, .evaluations = 1000, .threads = 1, .cancel = &cancel};
   for (int k = 0; k < 3; k++) played[k].calls = 0;
   assert_ok(tfc_search(i.problem, &options, &out));
   assert_true(out.cancelled && played[0].calls == 0 && out.entry_count == 1);
@@ -548,7 +549,7 @@ static void test_policy(void **state) {
   } cases[] = {{-60, 1, 1}, {-40, 0, 4}, {0, 0, 4}, {5, 0, 4}, {-40, 1, 4}, {-40, 2, 61}, {20, 0, 61}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     struct tfc_search_outcome out = {0}, plain = {0};
-    const struct tfc_search_options options = {.evaluations = 20000, .seed = 1, .threads = 1, .guide = &guide};
+    const struct tfc_search_options options = {.evaluations = 20000, .seed = 1, .threads = 1, .settings.guide = &guide};
     guidance = (struct tfc_guidance){.better_by = cases[k].better_by, .learns = cases[k].learns};
     // It proposes the best placement so far, with another score: jobs begin with that score.
     search(i.problem, 20000, 1, 0, &plain);
@@ -600,7 +601,8 @@ static void test_policy(void **state) {
     best_found = !k ? TFC_SCORE_NONE : (struct tfc_score){0, best < plain_value ? best : plain_value};
     tfc_search_outcome_deinit(&out);
     assert_ok(tfc_search(
-        i.problem, &(struct tfc_search_options){.evaluations = 580, .seed = 1, .threads = 1, .guide = &guide}, &out));
+        i.problem, &(struct tfc_search_options){.evaluations = 580, .seed = 1, .threads = 1, .settings.guide = &guide},
+        &out));
     if (!k) plain_value = out.value;
     for (uint32_t n = 0; n < guidance.asked; n++) asked += guidance.evaluations[n];
     if (brief[k].asked && guidance.asked != brief[k].asked) fail_msg("case %zu: asked %u times", k, guidance.asked);
@@ -621,10 +623,10 @@ static void test_policy(void **state) {
   // clock could end the search before the policy has proposed anything.
   guidance = (struct tfc_guidance){.better_by = -40};
   played_count = 0;
-  assert_ok(tfc_search(
-      i.problem,
-      &(struct tfc_search_options){.evaluations = 200, .seconds = 1000, .seed = 1, .threads = 1, .guide = &guide},
-      &out));
+  assert_ok(tfc_search(i.problem,
+                       &(struct tfc_search_options){
+                           .evaluations = 200, .seconds = 1000, .seed = 1, .threads = 1, .settings.guide = &guide},
+                       &out));
   assert_true(guidance.asked > 0 && out.entry_count == cheap + 3);
   assert_true(played_count == 1 && plans[0].method == TFC_METHOD_POLICY && plans[0].rounds == 0);
   assert_true(out.learned.moves.count == 1 && out.evaluations <= 200 + 3);
@@ -637,7 +639,8 @@ static void test_policy(void **state) {
     played_count = 0, improves = 2, by_moves = own, parts = 16;
     best_found = TFC_SCORE_NONE;
     assert_ok(tfc_search(
-        i.problem, &(struct tfc_search_options){.evaluations = 40000, .seed = 1, .threads = 1, .guide = &guide}, &out));
+        i.problem,
+        &(struct tfc_search_options){.evaluations = 40000, .seed = 1, .threads = 1, .settings.guide = &guide}, &out));
     assert_int_equal(improver, TFC_METHOD_POLICY);
     assert_string_equal(out.algorithm, own ? "auto: policy" : "auto: anneal");
     assert_int_equal(out.learned.moves.wins, own);
@@ -676,7 +679,7 @@ static void test_cancelled_policy(void **state) {
                        &(struct tfc_search_options){.evaluations = 20000,
                                                     .seed = 1,
                                                     .threads = 1,
-                                                    .guide = &guide,
+                                                    .settings.guide = &guide,
                                                     .cancel = &cancel,
                                                     .progress = cancel_at_policy,
                                                     .user = &cancel},

@@ -191,7 +191,8 @@ static void test_falls_back(void **state) {
   for (size_t k = 0; k < 2; k++) {
     struct tfc_search_outcome out = {0};
     assert_ok(tfc_search(
-        i.problem, &(struct tfc_search_options){.algorithms = k ? "m-sct" : "heft", .evaluations = 2000, .seed = 1},
+        i.problem,
+        &(struct tfc_search_options){.settings.algorithms = k ? "m-sct" : "heft", .evaluations = 2000, .seed = 1},
         &out));
     assert_int_equal(out.excess, 0);
     assert_int_equal(out.value, 2000000);
@@ -247,7 +248,7 @@ static void assert_same_turns(const struct tfc_search_turns *a, const struct tfc
 static void search_alike(const struct tfc_problem *p, const struct tfc_guide *guide, uint64_t evaluations,
                          struct tfc_search_outcome *out) {
   struct tfc_search_outcome other = {0};
-  struct tfc_search_options options = {.evaluations = evaluations, .seed = 1, .threads = 4, .guide = guide};
+  struct tfc_search_options options = {.evaluations = evaluations, .seed = 1, .threads = 4, .settings.guide = guide};
   assert_ok(tfc_search(p, &options, &other));
   const uint32_t asked = guidance.asked;
   options.threads = 1;
@@ -271,8 +272,8 @@ static void test_policy_share(void **state) {
   struct instance i = random_instance(&r, 300, 4, 0, TFC_OBJECTIVE_STEP);
   struct tfc_search_outcome out = {0};
   lucky = 0;
-  assert_ok(
-      tfc_search(i.problem, &(struct tfc_search_options){.seconds = 1, .seed = 1, .threads = 2, .guide = &idle}, &out));
+  assert_ok(tfc_search(
+      i.problem, &(struct tfc_search_options){.seconds = 1, .seed = 1, .threads = 2, .settings.guide = &idle}, &out));
   // Its moves found nothing, so it has its turns and no other, whatever annealing found in them. Every job counts as a
   // turn of `others`.
   assert_true(8 * out.learned.moves.count <= out.learned.others.count + 7);
@@ -360,7 +361,7 @@ static void test_cancelled_at_once(void **state) {
     options.cancel = &cancel;
     if (k == 0) options.evaluations = 600;
     if (k > 0) options.seconds = 1;
-    if (k == 2) options.algorithms = "random,auto";
+    if (k == 2) options.settings.algorithms = "random,auto";
     assert_ok(tfc_search(i.problem, &options, &out));
     assert_true(out.cancelled);
     tfc_search_outcome_deinit(&out);

@@ -649,9 +649,9 @@ static void modelled_help(void **state) {
   (void)state;
   struct tfc_place_outcome outcome = {0};
   struct tfc_text text = {0};
-  char *page =
-      page_of(two_kinds, two_devices,
-              (struct tfc_place_options){.search = {.algorithms = "heft", .evaluations = 10, .threads = 1}}, &outcome);
+  char *page = page_of(
+      two_kinds, two_devices,
+      (struct tfc_place_options){.search = {.settings.algorithms = "heft", .evaluations = 10, .threads = 1}}, &outcome);
   html_says(
       page, "<h3>What would help most (simulated)</h3>", "</div>",
       "What the critical path takes besides operations on their fastest kind of device:\n"
@@ -702,9 +702,9 @@ static void not_tried(void **state) {
   struct tfc_place_outcome outcome = {0};
   struct tfc_table t = {0};
   const struct tfc_query_args args = {.run = 1};
-  char *page =
-      page_of(two_kinds, two_devices,
-              (struct tfc_place_options){.search = {.algorithms = "heft", .seconds = 1e-9, .threads = 1}}, &outcome);
+  char *page = page_of(
+      two_kinds, two_devices,
+      (struct tfc_place_options){.search = {.settings.algorithms = "heft", .seconds = 1e-9, .threads = 1}}, &outcome);
   assert_ok(tfc_table_query(outcome.record,
                             "SELECT state, message FROM v_result WHERE run_id = :run AND placement = 'heft' AND"
                             " role = 'heuristic' AND step_median_us IS NULL",
@@ -745,7 +745,7 @@ static void modelled_page(void **state) {
   const struct tfc_place_options options = {.graph = graph_path,
                                             .machine = machine_path,
                                             .record.wanted = true,
-                                            .search = {.algorithms = "heft", .evaluations = 10, .threads = 1}};
+                                            .search = {.settings.algorithms = "heft", .evaluations = 10, .threads = 1}};
   assert_ok(tfc_place_modelled(&options, &outcome));
   assert_ok(tfc_report_page(outcome.record, -1, dir));
   assert_ok(tfc_file_map(file, &html));

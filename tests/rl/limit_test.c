@@ -85,9 +85,9 @@ void __wrap_tfc_delta_try(struct tfc_delta *d, const struct tfc_move *moves, uin
 // Runs a search; returns the evaluations that it made.
 static uint64_t made(const struct tfc_problem *p, const struct tfc_policy *policy, const char *algorithms,
                      uint64_t limit, struct tfc_search_outcome *out) {
-  const struct tfc_search_options o = {.algorithms = algorithms,
-                                       .extra = place_extra(),
-                                       .guide = policy ? &policy->guide : NULL,
+  const struct tfc_search_options o = {.settings.algorithms = algorithms,
+                                       .settings.extra = place_extra(),
+                                       .settings.guide = policy ? &policy->guide : NULL,
                                        .evaluations = limit,
                                        .seed = 1 + limit,
                                        .threads = 2};

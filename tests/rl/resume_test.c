@@ -36,8 +36,8 @@ static void part(const struct tfc_problem *p, const struct tfc_search_options *o
   k->state = (struct tfc_text){0}, k->kept = 0;
   atomic_store(&k->cancel, false);
   if (guided) assert_ok(tfc_policy_untrained(3, &policy));
-  o.guide = policy ? &policy->guide : NULL;
-  o.extra = tfc_rl_algos();
+  o.settings.guide = policy ? &policy->guide : NULL;
+  o.settings.extra = tfc_rl_algos();
   o.cancel = &k->cancel, o.kept = keep, o.kept_user = k, o.progress = watch, o.user = k;
   o.state = (tfc_str){begin.data, begin.size};
   assert_ok(tfc_search(p, &o, out));
@@ -134,7 +134,7 @@ static void at_every_state(void **state) {
   assert_true(compare(step.problem, &o, false, 2, 0, TFC_NONE) >= 6);
   assert_true(compare(load.problem, &o, false, 2, 0, TFC_NONE) >= 4);
   const struct tfc_search_options named = {
-      .algorithms = "heft,rl,anneal,auto", .evaluations = 2000, .seed = 4, .threads = 2};
+      .settings.algorithms = "heft,rl,anneal,auto", .evaluations = 2000, .seed = 4, .threads = 2};
   assert_true(compare(step.problem, &named, true, 2, 0, TFC_NONE) >= 8);
   instance_free(&step);
   instance_free(&load);
@@ -164,9 +164,9 @@ static void refusals(void **state) {
   assert_fails(tfc_search(other.problem, &o, &out), TFC_INVALID_ARGUMENT, "another problem");
   o.seed = 5;
   assert_fails(tfc_search(i.problem, &o, &out), TFC_INVALID_ARGUMENT, "other settings");
-  o.seed = 4, o.algorithms = "auto,heft";
+  o.seed = 4, o.settings.algorithms = "auto,heft";
   assert_fails(tfc_search(i.problem, &o, &out), TFC_INVALID_ARGUMENT, "other settings");
-  o.algorithms = NULL;
+  o.settings.algorithms = NULL;
   for (size_t size = 1; size < k.state.size; size += 1 + size / 8) { // the state is cut off at any place
     o.state.size = size;
     assert_fails(tfc_search(i.problem, &o, &out), TFC_INVALID_ARGUMENT, "");
@@ -213,7 +213,7 @@ static void other_versions(void **state) {
   real = &policy->guide;
   struct tfc_guide guide = *real;
   guide.open = open_real, guide.archive = archive_real;
-  struct tfc_search_options o = {.evaluations = 3000, .seed = 4, .threads = 1, .guide = &guide};
+  struct tfc_search_options o = {.evaluations = 3000, .seed = 4, .threads = 1, .settings.guide = &guide};
   o.cancel = &k.cancel, o.kept = keep, o.kept_user = &k;
   assert_ok(tfc_search(i.problem, &o, &out));
   assert_true(out.cancelled && out.learned.samples.count); // the policy has learned something

@@ -322,7 +322,7 @@ static void searches_ask_it(void **state) {
     for (uint32_t k = 0; k < 2; k++) {
       assert_ok(tfc_policy_untrained(1, &policy[k]));
       const struct tfc_search_options o = {
-          .evaluations = budgets[b], .seed = 3, .threads = 1 + 3 * k, .guide = &policy[k]->guide};
+          .evaluations = budgets[b], .seed = 3, .threads = 1 + 3 * k, .settings.guide = &policy[k]->guide};
       assert_ok(tfc_search(g.problem, &o, &out[k]));
       assert_true(out[k].evaluations <= budgets[b] + 3); // the last order of operations is chosen from three
       assert_true(policy[k]->notes->head_count > 0 && out[k].learned.moves.count > 0);
