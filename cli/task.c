@@ -23,8 +23,8 @@ bool cli_task_started(void) {
 }
 
 // Started by srun, Open MPI 4.1 may crash in MPI_Init: while a task waits there for the addresses of all others, it
-// receives over TCP, and a faster task that has them already sends to it before it can handle messages. Asked for each
-// address when it needs it, MPI does not wait at that place. What the user has set stays.
+// receives over TCP, and a faster task that has them already sends to it before it can handle messages. With this
+// setting MPI asks for each address when it needs it, and does not wait there. A value that the user has set is kept.
 static void choose_start(void) {
   if (by_slurm()) (void)setenv("OMPI_MCA_pmix_base_async_modex", "1", 0);
 }

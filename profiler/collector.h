@@ -26,7 +26,8 @@ struct tfc_device_set;
 TFC_MUST_USE tfc_status tfc_collector_watch(struct tfc_collector *collector, const struct tfc_device_set *set);
 // Returns "CUPTI", or "CUDA events: " with the reason; NULL: there is no asynchronous device.
 const char *tfc_collector_timer(const struct tfc_collector *collector);
-// Whether a GPU profiler times operations now: tracing changes nothing else about a step then, as events do.
+// Whether a GPU profiler times operations now. Then a step with a trace launches the same work as one without. (Without
+// a GPU profiler, devices time operations by events, which are more work in the step.)
 bool tfc_collector_has_profiler(const struct tfc_collector *collector);
 // How a GPU profiler's records came so far: how many steps had all of theirs after so many flushes (at most
 // tfc_collector_flushes[i]; the last count: after more), and how far neighbours in a stream seemed to overlap. False:

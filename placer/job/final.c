@@ -26,7 +26,7 @@ static tfc_status finished(void *user, const struct tfc_measured *m) {
 // Stores the measurement of the answer without its order of operations. A graph file cannot contain that order, so a
 // plan that is made from it has an order of its own.
 static tfc_status unordered(void *user, const struct tfc_measured *m) {
-  if (m->state != TFC_RESULT_OK) return NULL; // nothing is stored then, so the note about this time is missing
+  if (m->state != TFC_RESULT_OK) return NULL; // the answer's document then lacks the time without this order
   return tfc_job_candidates_take_unordered(user, m);
 }
 

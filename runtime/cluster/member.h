@@ -22,10 +22,11 @@ struct tfc_member_options {
   struct tfc_transport *transport;      // the member owns it, also if joining fails
   const struct tfc_device_set *devices; // outlive the member
   bool has_script; // this task runs steps of its own; false: it only runs parts of other tasks' steps
-  // Steps that are estimated to take as long run by static plans, if they can; 0: 5 ms. Shorter ones are quicker in
-  // ready order, because fewer threads are woken for a message.
+  // Steps that are estimated to take at least this long (us; 0 stands for 5 ms) run by static plans, if they can.
+  // Shorter ones are quicker in ready order, because fewer threads are woken for a message.
   double static_us;
-  // A variable's memory is not lent while it is sent, but copied: no update waits for a task that is slow to receive.
+  // A variable is copied before it is sent. False: it is sent from its own memory, so that an update of it waits for
+  // the task that receives it.
   bool never_lends;
   int64_t silence_ns; // a task that sent nothing for this long counts as lost; 0: 6 s
   // Is called once, on any thread, when the job has failed and before it is ended, so that the program can tell the

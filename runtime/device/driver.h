@@ -247,7 +247,7 @@ struct tfc_driver_options {
 
 struct tfc_device_settings { // set by the sessions that use a device
   bool capture;              // prepared segments may be captured and replayed (CUDA graphs)
-  tfc_math math;             // not the default
+  tfc_math math;             // the type in which float32 is multiplied; resolved, so never TFC_MATH_DEFAULT
 };
 
 // Whether a device computes with the host's own kernels (runtime/device/cpu); rewrites prepare operations for these.

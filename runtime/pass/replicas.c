@@ -25,9 +25,9 @@ struct maker {
   const struct tfc_replicas_request *request;
   struct tfc_shapes shapes;
   bool *needed, *in_step, *varies, *copied, *seen;
-  bool *awaited; // with backups: nodes of towers for which nodes that exist once wait
+  bool *awaited; // with backups: nodes of a tower for which a node waits that exists once, for all towers
   uint32_t *todo, todo_count;
-  uint32_t *store; // [node] the store of a variable, and of nodes that go with it; TFC_NONE: none
+  uint32_t *store; // [node] where a variable is kept, and nodes that go with it: index in request->stores, or TFC_NONE
   TFC_ARRAY(struct cut) cuts;
   struct tfc_text text;
 };

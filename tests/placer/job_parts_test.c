@@ -88,7 +88,8 @@ struct machine { // three variables on two devices
   struct tfc_job_model model;
 };
 
-// `units`: the unit of each variable.
+// Makes a machine whose first device has `limit` bytes of memory and the second `other_limit`. `units`: a digit for
+// each variable, the number of its unit, as in "011".
 static void make(struct machine *m, uint64_t limit, uint64_t other_limit, const char *units) {
   static const uint64_t bytes[] = {600000, 300000, 200000};
   static const char *const names[] = {"v0", "v1", "v2"};

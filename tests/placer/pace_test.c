@@ -50,12 +50,12 @@ static void short_searches_have_few_jobs(void **state) {
   assert_int_equal(tfc_pace_step(&slice, 1, 1, 8, true).jobs, 1);
   assert_true(fabs(slice - 0.15) < 1e-12);
   slice = 0;
-  assert_int_equal(tfc_pace_step(&slice, 10, 1, 8, true).jobs, 4); // 0.7 s
+  assert_int_equal(tfc_pace_step(&slice, 10, 1, 8, true).jobs, 4); // the round gets 0.7 s
   slice = 0;
   assert_int_equal(tfc_pace_step(&slice, 1, 16, 8, true).jobs, 16);
 }
 
-// A search that is over, or nearly so, plans no round that goes on.
+// A search whose time is over, or nearly so, plans no further round, or only the one that cools down.
 static void nothing_left(void **state) {
   (void)state;
   double slice = 4.2;
