@@ -77,7 +77,7 @@ static tfc_status trace(struct tfc_member *member, void *arg) {
     WANT(!t.clock_off_ns); // all tasks have one clock
     tfc_cluster_trace_deinit(&t);
   }
-  WANT(tfc_ns_per_tick() != rate); // the clock of ticks was set again; by longer time it is known better
+  WANT(tfc_ns_per_tick() != rate); // the rate of ticks was measured again, over a longer time
 out:
   tfc_tensor_release(&result);
   tfc_cluster_trace_deinit(&t);

@@ -42,7 +42,7 @@ static void check_algo(const struct tfc_algo *algo) {
     assert_ok(tfc_simulator_create(p, &sim));
     assert_ok(tfc_solution_init(&solution, p));
     struct tfc_budget budget = {.evaluations = 300, .seed = number, .threads = 1};
-    // A time limits integer programs, because a solver's work is not counted in evaluations.
+    // Integer programs get a limit of time, because a solver's work is not counted in evaluations.
     if (algo->needs & TFC_NEEDS_SMALL) budget.deadline = tfc_now_s() + 0.3;
     tfc_status s = algo->propose(p, evaluator, &budget, &solution, &evaluations);
     if (s) {

@@ -65,7 +65,8 @@ static uint32_t rank_of(const struct tfc_problem *p, uint32_t unit) {
   return least;
 }
 
-// Finds the order in which the units of an episode were selected (each selection was drawn or taught, so shares grow).
+// Finds the order in which the units of an episode were selected. `left` has the running sum of shares at which each
+// unit was selected; every share is above 0, so that the sums are in that order.
 static void order_of(const struct doppler *d, uint32_t *order) {
   for (uint32_t u = 0; u < d->units; u++) {
     uint32_t at = u;
