@@ -46,17 +46,21 @@ void tfc_driver_add(const struct tfc_device_driver *driver) {
     }
 }
 
-tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out) {
+// Returns the driver of a kind that needs no plug-in, or NULL.
+static const struct tfc_device_driver *driver_here(const char *kind) {
   for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
-    if (!strcmp(built_in[i]->kind, kind)) {
-      *out = built_in[i];
-      return NULL;
-    }
+    if (!strcmp(built_in[i]->kind, kind)) return built_in[i];
   for (int i = 0; i < ADDED && added[i]; i++)
-    if (!strcmp(added[i]->kind, kind)) {
-      *out = added[i];
-      return NULL;
-    }
+    if (!strcmp(added[i]->kind, kind)) return added[i];
+  return NULL;
+}
+
+tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out) {
+  const struct tfc_device_driver *here = driver_here(kind);
+  if (here) {
+    *out = here;
+    return NULL;
+  }
   if (!strcmp(kind, "gpu")) return load_plugin("tfc_driver_gpu", out);
   if (!strcmp(kind, "vgpu")) return load_plugin("tfc_driver_vgpu", out);
   return tfc_status_make(TFC_UNAVAILABLE, "there is no kind of device named '%s' (cpu, gpu, vgpu, emu, plain)", kind);
@@ -85,15 +89,21 @@ static tfc_status wanted_of(const char *spec, const struct tfc_device_list *list
   return NULL;
 }
 
+// Whether NVIDIA's driver is installed. Its library is small beside those of the toolkit, which the plug-in is linked
+// with: without a driver, they would be loaded only to find no GPU.
+static bool has_gpu_driver(void) {
+  return dlopen("libcuda.so.1", RTLD_LAZY) != NULL; // it stays loaded, because the plug-in needs it, too
+}
+
 // Chooses devices if only a number is given, such as "4": so many GPUs; if there are fewer, virtual devices on a single
 // GPU; if that is not possible, the GPUs that exist; if there is none, CPU devices.
 static tfc_status choose_best(uint32_t count, wanted_list *out, struct tfc_text *note) {
   const char *kind = "cpu";
   uint32_t gpus = 0, take = count;
-  const struct tfc_device_driver *gpu = NULL;
+  const struct tfc_device_driver *gpu = driver_here("gpu");
   struct tfc_device_info *infos = NULL;
-  tfc_status s = tfc_driver_find("gpu", &gpu);
-  if (!s) s = gpu->discover(&(struct tfc_driver_options){0}, &infos, &gpus);
+  tfc_status s = !gpu && has_gpu_driver() ? tfc_driver_find("gpu", &gpu) : NULL;
+  if (gpu) s = gpu->discover(&(struct tfc_driver_options){0}, &infos, &gpus);
   if (s) gpus = 0;
   tfc_status_free(s);
   free(infos);

@@ -16,7 +16,7 @@ mkdir "$root/build/gpu/bin" && cp "$build"/bin/tfc-* "$root/build/gpu/bin/" # th
 ln -s "$build/share" "$root/build/gpu/share"
 ln -s "$build/tests" "$root/build/gpu/tests"
 for library in "$build"/lib/libtfc_*.so; do ln -s "$library" "$root/build/gpu/lib/"; done
-for library in "$fake"/lib/libtfc_*.so; do ln -sf "$library" "$root/build/gpu/lib/"; done
+for library in "$fake"/lib/lib*; do ln -sf "$library" "$root/build/gpu/lib/"; done
 printf '#!/bin/sh\necho "GPU 0: a fake"\n' >"$root/bin/nvidia-smi"
 chmod +x "$root/bin/nvidia-smi"
 export PATH=$root/bin:$PATH LD_LIBRARY_PATH=$root/build/gpu/lib

@@ -1,9 +1,11 @@
 // Tests the two plug-ins on any machine: they load with every symbol resolved, they do not load NVIDIA's driver, and
 // they take tfc's functions from its shared libraries. If the user names a GPU that is not there, programs exit with
-// code 4 and the reason. Builds without the plug-ins (no toolkit, or sanitizers) say so, with the same exit code.
+// code 4 and the reason. If the user only says how many devices, and there is no driver, no plug-in is loaded. Builds
+// without the plug-ins (no toolkit, or sanitizers) say so, with the same exit code.
 #include "tests/common/test.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,25 @@
 
 #include "runtime/device/driver.h"
 #include "tests/common/command.h"
+
+static int is_of_cuda(struct dl_phdr_info *info, size_t size, void *found) {
+  (void)size;
+  const char *name = strrchr(info->dlpi_name, '/');
+  if (!name || (!strstr(name, "libtfc_cuda") && !strstr(name, "libcudart") && !strstr(name, "libcudnn"))) return 0;
+  snprintf(found, 256, "%s", name);
+  return 1;
+}
+
+static void a_number_loads_nothing_without_a_driver(void **state) {
+  (void)state;
+  struct tfc_device_set set = {0};
+  char found[256] = "";
+  assert_ok(tfc_devices_open("2", NULL, 0, &set));
+  assert_int_equal(set.count, 2);
+  tfc_devices_close(&set);
+  if (dlopen("libcuda.so.1", RTLD_LAZY)) skip(); // this machine has the driver
+  if (dl_iterate_phdr(is_of_cuda, found)) fail_msg("%s is loaded", found);
+}
 
 static bool there(const char *name, char *path, size_t size) {
   snprintf(path, size, "%s/lib/%s", TFC_BINARY_DIR, name);
@@ -74,6 +95,7 @@ static void no_device(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(plugins_load), cmocka_unit_test(no_device)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_number_loads_nothing_without_a_driver),
+                                     cmocka_unit_test(plugins_load), cmocka_unit_test(no_device)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
