@@ -16,6 +16,7 @@
 #include "runtime/base/clock.h"
 
 enum { STARTS = 4 };                  // the program is started once, and again at most three times
+enum { LONGEST_READY = 1 << 20 };     // bytes of the line that says that the program is ready
 static const double least_wait = 60;  // by default tfc waits at least so many seconds for an answer
 static const double least_start = 10; // a program may take at least so many seconds to start, whatever the timeout is
 
@@ -44,6 +45,12 @@ static double patience(const struct tfc_command *p) {
   return p->o.timeout_s > 0 ? p->o.timeout_s : fmax(least_wait, 10 * p->longest_s);
 }
 
+// How long the answer to a request may be. The request names each node with its device; an answer may have some lines
+// of text for each of them and for each of its transfers, and a number for each step.
+static size_t longest_answer(tfc_str request, uint32_t steps) {
+  return LONGEST_READY + 64 * request.size + 32 * (size_t)steps;
+}
+
 static void end(struct tfc_command *p, bool hung) {
   free(p->last_words);
   p->last_words = tfc_lines_stop(p->lines, hung);
@@ -55,7 +62,8 @@ static tfc_status greet(struct tfc_command *p) {
   tfc_status s = NULL;
   tfc_str line;
   int64_t left = (int64_t)(1e9 * fmax(least_start, patience(p)));
-  TFC_TRY(s, tfc_lines_exchange(p->lines, (tfc_str){p->hello.data, p->hello.size}, &left, p->o.cancel, &line));
+  TFC_TRY(s, tfc_lines_exchange(p->lines, (tfc_str){p->hello.data, p->hello.size}, LONGEST_READY, &left, p->o.cancel,
+                                &line));
   TFC_TRY(s, tfc_command_read_ready(line, &p->ready));
 out:
   return s;
@@ -118,13 +126,14 @@ out:
 }
 
 // Waits for the answer to `id`. A late answer to the request before, whose reading has failed already, is skipped once.
-static tfc_status converse(struct tfc_command *p, uint64_t id, tfc_str request, struct tfc_command_answer *answer,
-                           bool *out_ended, bool *out_hung) {
+static tfc_status converse(struct tfc_command *p, uint64_t id, tfc_str request, uint32_t steps,
+                           struct tfc_command_answer *answer, bool *out_ended, bool *out_hung) {
+  const size_t longest = longest_answer(request, steps);
   int64_t left = (int64_t)(1e9 * patience(p));
   for (int lines = 0;; lines++) {
     uint64_t got = 0;
     tfc_str line;
-    tfc_status s = tfc_lines_exchange(p->lines, request, &left, p->o.cancel, &line);
+    tfc_status s = tfc_lines_exchange(p->lines, request, longest, &left, p->o.cancel, &line);
     const tfc_code code = tfc_status_code(s);
     if (s) {
       *out_ended = true, *out_hung = code != TFC_UNAVAILABLE;
@@ -185,7 +194,7 @@ tfc_status tfc_command_ask(struct tfc_command *p, const struct tfc_placement *pl
   TFC_TRY(s, write_file(file, placement));
   TFC_TRY(s, tfc_command_write_request(id, placement, file, warmup, steps, &request));
   const int64_t begin = tfc_now_ns();
-  lost = converse(p, id, (tfc_str){request.data, request.size}, answer, &ended, &hung);
+  lost = converse(p, id, (tfc_str){request.data, request.size}, steps, answer, &ended, &hung);
   answer->seconds = 1e-9 * (double)(tfc_now_ns() - begin);
   if (!lost && answer->state == TFC_RESULT_OK) p->late_id = 0;
   if (!lost || !ended) p->longest_s = fmax(p->longest_s, answer->seconds);

@@ -20,8 +20,7 @@
 
 extern char **environ;
 
-enum { TAIL = 400 };                    // bytes: how much of the end of the program's stderr is kept
-static const size_t longest = 1u << 30; // most bytes of a line
+enum { TAIL = 400 }; // bytes: how much of the end of the program's stderr is kept
 // A command may write faster than it is read, without end. So much is read before anything else is looked at; and one
 // that has written so much since its stdin was closed will not end by itself.
 enum { ONE_TURN = 1 << 20, FLOOD = 16 << 20 };
@@ -136,12 +135,13 @@ static size_t read_stderr(struct tfc_lines *l) {
   return all;
 }
 
-// Reads what the command has written so far, up to ONE_TURN; closes l->out if the command has closed its stdout.
-static tfc_status read_stdout(struct tfc_lines *l) {
+// Reads what the command has written so far, up to ONE_TURN; what waits may be `longest` bytes. Closes l->out if the
+// command has closed its stdout.
+static tfc_status read_stdout(struct tfc_lines *l, size_t longest) {
   const size_t end = l->text.count + ONE_TURN;
   while (l->out >= 0 && l->text.count < end) {
     if (l->text.count > longest || !tfc_array_reserve(&l->text, l->text.count + 65536))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "the command wrote a line of more than %zu bytes", l->text.count);
+      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "the command wrote a line of more than %zu bytes", longest);
     ssize_t n = read(l->out, l->text.data + l->text.count, 65536);
     if (n > 0) l->text.count += (size_t)n;
     if (n > 0 || (n < 0 && errno == EINTR)) continue;
@@ -164,8 +164,8 @@ static bool next_line(struct tfc_lines *l, tfc_str *out) {
   return true;
 }
 
-tfc_status tfc_lines_exchange(struct tfc_lines *l, tfc_str request, int64_t *left_ns, const atomic_bool *cancel,
-                              tfc_str *out_line) {
+tfc_status tfc_lines_exchange(struct tfc_lines *l, tfc_str request, size_t longest, int64_t *left_ns,
+                              const atomic_bool *cancel, tfc_str *out_line) {
   size_t written = 0;
   const size_t total = request.size ? request.size + 1 : 0;
   if (l->given) { // removes what was returned
@@ -200,7 +200,7 @@ tfc_status tfc_lines_exchange(struct tfc_lines *l, tfc_str request, int64_t *lef
       else if (n < 0 && errno != EAGAIN && errno != EINTR)
         close_end(&l->in); // the command reads no more, but it may still write
     }
-    if (p[0].revents) TFC_RETURN_IF_ERROR(read_stdout(l));
+    if (p[0].revents) TFC_RETURN_IF_ERROR(read_stdout(l, longest));
   }
 }
 

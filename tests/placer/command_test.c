@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "placer/measure/command.h"
@@ -305,7 +306,7 @@ static void floods_end(void **state) {
     int64_t left_ns = floods[i].left_ns;
     const double begin = tfc_now_s();
     assert_ok(tfc_lines_start(floods[i].command, -1, &l));
-    tfc_status s = tfc_lines_exchange(l, (tfc_str){0}, &left_ns, NULL, &line);
+    tfc_status s = tfc_lines_exchange(l, (tfc_str){0}, 1 << 20, &left_ns, NULL, &line);
     if (tfc_status_code(s) != floods[i].code)
       fail_msg("%s: %s", floods[i].command, s ? tfc_status_message(s) : "no error");
     tfc_status_free(s);
@@ -313,6 +314,63 @@ static void floods_end(void **state) {
     free(tfc_lines_stop(l, false));
     if (tfc_now_s() - begin > 40) fail_msg("%s: stopped after %g s", floods[i].command, tfc_now_s() - begin);
   }
+}
+
+// How many bytes of memory the process has held at most.
+static size_t most_memory(void) {
+  struct rusage usage;
+  assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+  return (size_t)usage.ru_maxrss << 10;
+}
+
+// A line that does not end is given up long before it takes much memory: in place of "ready" as well as of an answer.
+// An answer that says all about a graph of many nodes is longer, and read.
+static void a_line_has_a_longest_length(void **state) {
+  (void)state;
+  struct tfc_command *c = NULL;
+  struct tfc_command_answer a = {0};
+  struct tfc_placement *p = one_node();
+  const size_t before = most_memory();
+  const double begin = tfc_now_s();
+  struct tfc_command_options o = options_of("exec cat /dev/zero");
+  assert_fails(tfc_command_start(&o, &c), TFC_UNAVAILABLE, "a line of more than 1048576 bytes");
+  o = options_of(READY "read -r line; exec cat /dev/zero");
+  assert_ok(tfc_command_start(&o, &c));
+  assert_ok(tfc_command_ask(c, p, 1, 1, &a));
+  assert_int_equal(a.state, TFC_RESULT_FAILED);
+  assert_non_null(strstr(a.message, "a line of more than 10"));
+  tfc_command_stop(c);
+  tfc_placement_free(p);
+#ifndef TFC_SANITIZED // the sanitizer keeps what was freed
+  if (most_memory() - before > 16 << 20) fail_msg("%zu bytes were held", most_memory() - before);
+#else
+  (void)before;
+#endif
+  assert_true(tfc_now_s() - begin < 30);
+
+  struct tfc_text text = {0}, program = {0};
+  tfc_text_printf(&text, "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {");
+  for (int i = 0; i < 20000; i++) tfc_text_printf(&text, "%s\"n%d\": \"acc:0\"", i ? ", " : "", i);
+  tfc_text_printf(&text, "}}");
+  assert_ok(tfc_placement_parse((tfc_str){text.data, text.size}, "test", &p));
+  // eight transfers and an operation of each node, 900 bytes
+  tfc_text_printf(&program, READY "read -r line; awk 'BEGIN { printf \"{\\\"id\\\": 1, \\\"step_us\\\": [4]\"; "
+                                  "for (part = 0; part < 9; part++) { printf part == 0 ? \", \\\"operations\\\": [\" : "
+                                  "part == 1 ? \"], \\\"transfers\\\": [\" : \", \"; for (i = 0; i < 20000; i++) "
+                                  "printf \"%%s{\\\"node\\\": \\\"n%%d\\\", \\\"device\\\": \\\"acc:0\\\", "
+                                  "\\\"from\\\": \\\"acc:0\\\", \\\"to\\\": \\\"acc:1\\\", \\\"start_us\\\": 1, "
+                                  "\\\"time_us\\\": 2}\", i ? \", \" : \"\", i } print \"]}\" }'; cat >/dev/null");
+  o = options_of(program.data);
+  assert_ok(tfc_command_start(&o, &c));
+  assert_ok(tfc_command_ask(c, p, 1, 1, &a));
+  if (a.state != TFC_RESULT_OK) fail_msg("%s", a.message);
+  assert_int_equal(a.operations.count, 20000);
+  assert_int_equal(a.transfers.count, 160000);
+  tfc_command_stop(c);
+  tfc_placement_free(p);
+  tfc_text_deinit(&text);
+  tfc_text_deinit(&program);
+  tfc_command_answer_deinit(&a);
 }
 
 static void cancelling_does_not_wait(void **state) {
@@ -343,6 +401,7 @@ int main(void) {
       cmocka_unit_test(nobody_waits_for_the_other),
       cmocka_unit_test(closing_its_stdin_ends_it),
       cmocka_unit_test(floods_end),
+      cmocka_unit_test(a_line_has_a_longest_length),
       cmocka_unit_test(cancelling_does_not_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,7 +221,7 @@ static void test_dialogue(void **state) {
     char text[32], back[24];
     snprintf(text, sizeof text, "line %d", k);
     snprintf(back, sizeof back, "got line %d", k);
-    assert_ok(tfc_lines_exchange(l, tfc_str_from(text), &left, NULL, &line));
+    assert_ok(tfc_lines_exchange(l, tfc_str_from(text), 1 << 20, &left, NULL, &line));
     assert_true(tfc_str_is(line, back));
     assert_true(left <= before && left > 0);
     before = left;
@@ -231,22 +231,23 @@ static void test_dialogue(void **state) {
   free(how);
   // Several lines at once are returned one by one, also after the command has ended.
   assert_ok(tfc_lines_start("read -r x; printf 'a\\nb\\nc'", -1, &l));
-  assert_ok(tfc_lines_exchange(l, TFC_STR("go"), &left, NULL, &line));
+  assert_ok(tfc_lines_exchange(l, TFC_STR("go"), 1 << 20, &left, NULL, &line));
   assert_true(tfc_str_is(line, "a"));
-  assert_ok(tfc_lines_exchange(l, (tfc_str){0}, &left, NULL, &line));
+  assert_ok(tfc_lines_exchange(l, (tfc_str){0}, 1 << 20, &left, NULL, &line));
   assert_true(tfc_str_is(line, "b"));
-  assert_fails(tfc_lines_exchange(l, (tfc_str){0}, &left, NULL, &line), TFC_UNAVAILABLE, "has ended");
+  assert_fails(tfc_lines_exchange(l, (tfc_str){0}, 1 << 20, &left, NULL, &line), TFC_UNAVAILABLE, "has ended");
   assert_null(tfc_lines_stop(l, false));
   // One that says nothing: the time is over, and nothing is left of it.
   assert_ok(tfc_lines_start("cat > /dev/null", -1, &l));
   left = 30000000;
-  assert_fails(tfc_lines_exchange(l, TFC_STR("go"), &left, NULL, &line), TFC_DEADLINE_EXCEEDED, "does not answer");
+  assert_fails(tfc_lines_exchange(l, TFC_STR("go"), 1 << 20, &left, NULL, &line), TFC_DEADLINE_EXCEEDED,
+               "does not answer");
   assert_true(left <= 0);
   assert_null(tfc_lines_stop(l, false));
   // A signal.
   assert_ok(tfc_lines_start("kill -9 $$", -1, &l));
   left = (int64_t)60000000000;
-  assert_fails(tfc_lines_exchange(l, (tfc_str){0}, &left, NULL, &line), TFC_UNAVAILABLE, "has ended");
+  assert_fails(tfc_lines_exchange(l, (tfc_str){0}, 1 << 20, &left, NULL, &line), TFC_UNAVAILABLE, "has ended");
   how = tfc_lines_stop(l, false);
   assert_string_equal(how, "it was ended by signal 9");
   free(how);
