@@ -67,6 +67,46 @@ static tfc_status pragma(struct tfc_store *store, const char *sql, bool write, i
   return s;
 }
 
+// A database from elsewhere may have other views and triggers: endless queries, or changes to what is written. A view,
+// virtual table or trigger in the place of a table, or on one, is an error. *out_views: whether all views of tfc's that
+// are there are as tfc makes them; objects of other names are the user's own.
+static tfc_status check_objects(struct tfc_store *store, bool write, bool *out_views) {
+  tfc_status s = NULL;
+  sqlite3 *own = NULL;
+  sqlite3_stmt *theirs = NULL, *ours = NULL;
+  *out_views = true;
+  if (sqlite3_open_v2(":memory:", &own, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
+      sqlite3_exec(own, tfc_schema_tables, NULL, NULL, NULL) != SQLITE_OK ||
+      sqlite3_exec(own, tfc_schema_added, NULL, NULL, NULL) != SQLITE_OK ||
+      sqlite3_exec(own, tfc_schema_views, NULL, NULL, NULL) != SQLITE_OK ||
+      sqlite3_prepare_v2(own, "SELECT type, sql FROM sqlite_schema WHERE name = ? COLLATE NOCASE", -1, &ours, NULL) !=
+          SQLITE_OK)
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a database");
+  if (sqlite3_prepare_v2(store->db,
+                         "SELECT type, tbl_name, sql FROM sqlite_schema WHERE type IN ('view', 'trigger') OR "
+                         "sql LIKE 'CREATE VIRTUAL%'",
+                         -1, &theirs, NULL) != SQLITE_OK)
+    TFC_FAIL(s, unusable(write), "%s: the database is damaged; give another one with --db", store->path);
+  while (sqlite3_step(theirs) == SQLITE_ROW) {
+    const char *type = (const char *)sqlite3_column_text(theirs, 0),
+               *sql = (const char *)sqlite3_column_text(theirs, 2);
+    sqlite3_reset(ours);
+    sqlite3_bind_value(ours, 1, sqlite3_column_value(theirs, 1));
+    if (sqlite3_step(ours) != SQLITE_ROW) continue;
+    const bool view = !strcmp((const char *)sqlite3_column_text(ours, 0), "view");
+    if (!type || !sql || !view || strcmp(type, "view") != 0)
+      TFC_FAIL(s, unusable(write),
+               "%s: another program has put a %s in the place of table '%s', or on it; give another database with --db",
+               store->path, type, sqlite3_column_text(theirs, 1));
+    *out_views &= !strcmp(sql, (const char *)sqlite3_column_text(ours, 1));
+  }
+out:
+  sqlite3_finalize(theirs);
+  sqlite3_finalize(ours);
+  sqlite3_close(own);
+  return s;
+}
+
 // Changes tables and views of an older version, or of an empty database, to those of today.
 static tfc_status upgrade(struct tfc_store *store, bool empty, int64_t version) {
   int64_t segments = 0, launches = 0;
@@ -117,6 +157,7 @@ out:
 // Creates the schema, or checks that it is tfc's.
 static tfc_status prepare_schema(struct tfc_store *store, bool write) {
   int64_t id = 0, version = 0, tables = 0;
+  bool views = true;
   TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA application_id", write, &id));
   TFC_RETURN_IF_ERROR(pragma(store, "PRAGMA user_version", write, &version));
   TFC_RETURN_IF_ERROR(pragma(store, "SELECT COUNT(*) FROM sqlite_schema", write, &tables));
@@ -126,8 +167,13 @@ static tfc_status prepare_schema(struct tfc_store *store, bool write) {
   if (version > TFC_SCHEMA_VERSION)
     return tfc_status_make(unusable(write), "%s: written by a newer tfc (schema %lld, this one knows %d)", store->path,
                            (long long)version, TFC_SCHEMA_VERSION);
+  if (tables > 0 && version < 1)
+    return tfc_status_make(unusable(write),
+                           "%s: there is no version %lld of tfc's databases; give another one with --db", store->path,
+                           (long long)version);
   if (tables == 0 && !write) return tfc_status_make(TFC_NOT_FOUND, "%s: holds no runs", store->path);
-  if (tables > 0 && version == TFC_SCHEMA_VERSION) return NULL;
+  if (tables > 0) TFC_RETURN_IF_ERROR(check_objects(store, write, &views));
+  if (tables > 0 && version == TFC_SCHEMA_VERSION && views) return NULL;
   return write ? upgrade(store, tables == 0, version) : read_upgraded(store, version);
 }
 

@@ -453,6 +453,62 @@ static void test_what_is_not_a_database(void **state) {
 
 // Measurements that drivers store are replaced by device and key, and kept when runs are removed. A database of schema
 // 2 is upgraded.
+// Executes SQL on the database of the test, as another program would.
+static void change(const char *sql) {
+  sqlite3 *db = NULL;
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+  sqlite3_close(db);
+}
+
+// A database from elsewhere may have a view whose query never ends, or a trigger. Views of tfc's are made again, for
+// readers in a copy; what stands in the place of a table, or on it, is refused. The user's own views stay.
+static void test_changed_by_others(void **state) {
+  (void)state;
+#define ENDLESS "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT x AS run_id FROM t"
+  static const struct {
+    const char *make, *undo;
+  } refused[] = {
+      {"ALTER TABLE run RENAME TO other; CREATE VIEW run AS " ENDLESS,
+       "DROP VIEW run; ALTER TABLE other RENAME TO run"},
+      {"CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE FROM device; END", "DROP TRIGGER t"},
+      {"CREATE TRIGGER t INSTEAD OF DELETE ON v_run BEGIN DELETE FROM device; END", "DROP TRIGGER t"},
+      {"PRAGMA user_version = -5", "PRAGMA user_version = 11"},
+      {"PRAGMA user_version = 0", "PRAGMA user_version = 11"},
+  };
+  const struct tfc_store_options reading = {.write = false}, writing = {.write = true, .purpose = "test"};
+  struct tfc_store *store = NULL;
+  int64_t run = 0;
+  assert_ok(tfc_store_open(path, &writing, &store));
+  assert_ok(tfc_store_begin(store));
+  assert_ok(tfc_store_add_run(store, &(struct tfc_store_run){.program = "test", .graph = "g"}, &run));
+  assert_ok(tfc_store_commit(store));
+  tfc_store_close(store);
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    change(refused[i].make);
+    tfc_status s = tfc_store_open(path, &reading, &store);
+    if (tfc_status_code(s) != TFC_INVALID_ARGUMENT) fail_msg("%s: was read", refused[i].make);
+    tfc_status_free(s);
+    s = tfc_store_open(path, &writing, &store);
+    if (tfc_status_code(s) != TFC_DATA_LOSS) fail_msg("%s: was written", refused[i].make);
+    tfc_status_free(s);
+    change(refused[i].undo);
+  }
+  change("DROP VIEW v_run; CREATE VIEW v_run AS " ENDLESS "; CREATE VIEW mine AS SELECT COUNT(*) AS n FROM run");
+  for (int writes = 0; writes < 2; writes++) {
+    static const char *const queries[] = {"SELECT COUNT(*) FROM v_run", "SELECT n FROM mine"};
+    assert_ok(tfc_store_open(path, writes ? &writing : &reading, &store));
+    for (int k = 0; k < 2; k++) {
+      sqlite3_stmt *q = NULL;
+      assert_int_equal(sqlite3_prepare_v2(tfc_store_handle(store), queries[k], -1, &q, NULL), SQLITE_OK);
+      assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+      assert_int_equal(sqlite3_column_int64(q, 0), 1);
+      sqlite3_finalize(q);
+    }
+    tfc_store_close(store);
+  }
+}
+
 static void test_tuning(void **state) {
   (void)state;
   struct tfc_store *store = NULL;
@@ -722,6 +778,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_raw_rows_can_be_dropped, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_one_writer, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_what_is_not_a_database, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_changed_by_others, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_tuning, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_read_only_folder, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_every_write_fails_once, set_up, tear_down),
