@@ -262,7 +262,7 @@ static bool on_setting(void *user, const char *key, const char *value) {
   const struct tfc_flag *flag = find_long(program, key, strlen(key));
   bool own = flag >= program->flags && flag < program->flags + program->flag_count;
   if (!flag || !own || flag->kind == TFC_FLAG_SETTINGS) {
-    const char *nearest = tfc_nearest(key, flag_name, program);
+    const char *nearest = flag ? NULL : tfc_nearest(key, flag_name, program); // a flag that is no setting is no help
     fprintf(stderr, "%s: %s: there is no setting '%s'%s%s%s\n", program->name, sink->path, key,
             nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     sink->code = 3;

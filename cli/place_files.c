@@ -17,10 +17,10 @@
 
 bool place_is_json(const char *path) {
   struct tfc_file file = {0};
-  tfc_status s = tfc_file_map(path, &file);
+  tfc_status s = tfc_file_map_document(path, &file);
   bool found = false;
   for (size_t i = 0; !s && i < file.size; i++) {
-    if (strchr(" \t\r\n", file.data[i])) continue;
+    if (memchr(" \t\r\n", file.data[i], 4)) continue; // strchr would find 0, too
     found = file.data[i] == '{';
     break;
   }

@@ -452,7 +452,7 @@ static tfc_status check_keys(const char *path, const json_t *document) {
 static tfc_status load(const char *path, json_t **out) {
   json_error_t error;
   struct tfc_file file = {0};
-  TFC_RETURN_IF_ERROR(tfc_file_map(path, &file)); // opening a pipe would wait for its writer
+  TFC_RETURN_IF_ERROR(tfc_file_map_document(path, &file)); // opening a pipe would wait for its writer
   json_t *document = json_loadb(file.data ? (const char *)file.data : "", file.size, JSON_REJECT_DUPLICATES, &error);
   tfc_file_unmap(&file);
   if (!document) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: line %d: %s", path, error.line, error.text);

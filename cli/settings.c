@@ -17,7 +17,7 @@ tfc_status tfc_settings_read(const char *path, bool (*fn)(void *user, const char
   char *key = NULL, *name = NULL; // the flag's name, and the name of the current entry of a mapping
   bool in_map = false, list = false, map = false, parsing = false, done = false;
   tfc_status s = NULL;
-  TFC_TRY(s, tfc_file_map(path, &file));
+  TFC_TRY(s, tfc_file_map_document(path, &file));
   if (!yaml_parser_initialize(&parser)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   parsing = true;
   yaml_parser_set_input_string(&parser, file.data ? file.data : (const unsigned char *)"", file.size);

@@ -35,7 +35,7 @@ tfc_status cli_task_spec(const char *text, struct tfc_cluster_spec *out) {
     tfc_status s = tfc_cluster_spec_parse(tfc_str_from(text), out);
     return s ? tfc_status_annotate(s, "--cluster %s", text) : NULL;
   }
-  TFC_RETURN_IF_ERROR(tfc_file_map(text, &file));
+  TFC_RETURN_IF_ERROR(tfc_file_map_document(text, &file));
   tfc_status s = tfc_cluster_spec_read((tfc_str){(const char *)file.data, file.size}, text, out);
   tfc_file_unmap(&file);
   return s;

@@ -157,7 +157,7 @@ static void check_file(const struct options *o, const struct tfc_placement *p) {
   struct tfc_file file = {0};
   char digest[65];
   if (p->graph_sha256.size != 64) return;
-  tfc_status s = tfc_file_map(o->graph, &file);
+  tfc_status s = tfc_file_map_document(o->graph, &file);
   if (s) {
     tfc_status_free(s); // the path is a directory
     return;

@@ -323,7 +323,7 @@ int main(int argc, char **argv) {
   bool cost_graph = false;
   if (!directory) {
     struct tfc_file file = {0};
-    tfc_status s = tfc_file_map(o.graph, &file);
+    tfc_status s = tfc_file_map_document(o.graph, &file);
     if (s) return tfc_program_fail(s);
     cost_graph = tfc_cost_graph_sniff((tfc_str){(const char *)file.data, file.size});
     tfc_file_unmap(&file);

@@ -41,12 +41,12 @@ struct tfc_job {
 static tfc_status hash_graph(const char *path, char out_hex[65]) {
   struct tfc_file file = {0};
   char *inside = NULL;
-  tfc_status s = tfc_file_map(path, &file);
+  tfc_status s = tfc_file_map_document(path, &file);
   if (s) { // the path is a SavedModel directory
     tfc_status_free(s);
     if (!(inside = tfc_format("%s/saved_model.pb", path)))
       return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-    s = tfc_file_map(inside, &file);
+    s = tfc_file_map_document(inside, &file);
   }
   if (!s) tfc_sha256((tfc_str){(const char *)file.data, file.size}, out_hex);
   tfc_file_unmap(&file);

@@ -140,7 +140,7 @@ out:
 
 tfc_status tfc_cost_graph_read(const char *path, struct tfc_cost_graph **out) {
   struct tfc_file file = {0};
-  TFC_RETURN_IF_ERROR(tfc_file_map(path, &file));
+  TFC_RETURN_IF_ERROR(tfc_file_map_document(path, &file));
   tfc_status s = tfc_cost_graph_parse((tfc_str){(const char *)file.data, file.size}, path, out);
   tfc_file_unmap(&file);
   return s;

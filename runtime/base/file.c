@@ -55,6 +55,17 @@ out:
   return s;
 }
 
+tfc_status tfc_file_map_document(const char *path, struct tfc_file *out) {
+  struct tfc_file file = {0};
+  TFC_RETURN_IF_ERROR(tfc_file_map(path, &file));
+  if (file.size > (size_t)2 << 30) {
+    tfc_file_unmap(&file);
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: larger than 2 GiB", path);
+  }
+  *out = file;
+  return NULL;
+}
+
 void tfc_file_unmap(struct tfc_file *file) {
   if (file->mapping) munmap(file->mapping, file->size);
   *file = (struct tfc_file){0};

@@ -17,6 +17,9 @@ struct tfc_file { // a read-only view of a whole file
 };
 // NOT_FOUND: there is no such file. INVALID_ARGUMENT: it cannot be read (it is a directory, permission is missing).
 TFC_MUST_USE tfc_status tfc_file_map(const char *path, struct tfc_file *out);
+// As tfc_file_map, for a graph or a document, which is read as a whole. INVALID_ARGUMENT: it has more than 2 GiB, the
+// most that a protocol buffer may have.
+TFC_MUST_USE tfc_status tfc_file_map_document(const char *path, struct tfc_file *out);
 void tfc_file_unmap(struct tfc_file *file);
 
 // Writes a temporary file beside `path`, syncs, renames. On failure (DATA_LOSS) an old file stays as it was.

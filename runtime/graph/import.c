@@ -191,7 +191,7 @@ tfc_status tfc_graph_load(const char *path, tfc_graph_format *out_format, struct
     src->directory = tfc_str_dup(tfc_str_from(path));
     if (!src->directory) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "%s: out of memory", path);
   }
-  TFC_TRY(s, tfc_file_map(file ? file : path, &src->file));
+  TFC_TRY(s, tfc_file_map_document(file ? file : path, &src->file));
   s = read_source(src, (tfc_str){(const char *)src->file.data, src->file.size}, path, out_format, out);
   src = NULL;
 out:

@@ -49,6 +49,26 @@ static void links_are_not_written_through(void **state) {
   unlink(path), unlink(precious);
 }
 
+// A file with a hole may be larger than any disk. As a document it is refused at once; as a file it is mapped.
+static void a_document_is_no_larger_than_2_gib(void **state) {
+  (void)state;
+  char path[128];
+  struct tfc_file file;
+  snprintf(path, sizeof path, "%s/large", folder);
+  const int fd = open(path, O_CREAT | O_WRONLY, 0600);
+  assert_true(fd >= 0);
+  assert_int_equal(ftruncate(fd, (off_t)2 << 30), 0);
+  assert_ok(tfc_file_map_document(path, &file));
+  assert_true(file.size == (size_t)2 << 30);
+  tfc_file_unmap(&file);
+  assert_int_equal(ftruncate(fd, ((off_t)2 << 30) + 1), 0);
+  assert_fails(tfc_file_map_document(path, &file), TFC_INVALID_ARGUMENT, "large: larger than 2 GiB");
+  assert_ok(tfc_file_map(path, &file));
+  tfc_file_unmap(&file);
+  close(fd);
+  unlink(path);
+}
+
 // The last test of this suite, because what it forbids stays forbidden for the process.
 static void nothing_is_written_where_that_is_forbidden(void **state) {
   (void)state;
@@ -83,6 +103,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pipes_do_not_block),
       cmocka_unit_test(links_are_not_written_through),
+      cmocka_unit_test(a_document_is_no_larger_than_2_gib),
       cmocka_unit_test(nothing_is_written_where_that_is_forbidden),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -381,6 +381,28 @@ static void test_pipes(void **state) {
   }
 }
 
+// A file with a hole, a million times as large as a document may be, is an error at once: it is neither read nor
+// hashed.
+static void test_holes(void **state) {
+  (void)state;
+  static const char *const commands[] = {"tfc-run --graph hole",
+                                         "tfc-run --graph m.pb --run hole --out o",
+                                         "tfc-run --graph m.pb --placement hole",
+                                         "tfc-place --graph hole --machine m.yaml",
+                                         "tfc-place --graph two.json --machine hole",
+                                         "tfc-place --graph two.json --machine m.yaml --config hole",
+                                         "tfc-place --graph two.json --machine m.yaml --evaluate hole",
+                                         "tfc-place --graph two.json --machine m.yaml --baseline a=hole",
+                                         "tfc-place --graph two.json --machine m.yaml --policy hole",
+                                         "tfc-export --placement hole --out o.csv",
+                                         "tfc-export --graph hole --strip-devices --format pbtxt --out o.pbtxt"};
+  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+    const struct command_result *r =
+        command("cd %s && truncate -s 1T hole && timeout -s KILL 60 %s", folder, commands[i]);
+    if (r->code != 3 || !strstr(r->err, "larger than 2 GiB")) fail_msg("%s: exit %d: %s", commands[i], r->code, r->err);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_wrong_graphs),    cmocka_unit_test(test_feeds),
@@ -389,7 +411,8 @@ int main(void) {
       cmocka_unit_test(test_a_deadlock),      cmocka_unit_test(test_a_hang),
       cmocka_unit_test(test_databases),       cmocka_unit_test(test_documents),
       cmocka_unit_test(test_interrupts),      cmocka_unit_test(test_links),
-      cmocka_unit_test(test_pipes),           cmocka_unit_test(test_generated),
+      cmocka_unit_test(test_holes),           cmocka_unit_test(test_pipes),
+      cmocka_unit_test(test_generated),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
