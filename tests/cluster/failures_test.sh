@@ -88,6 +88,23 @@ code=$?
 grep -q 'all processes of mpirun have ended, and it has not' "$out/log" || fail 'mpirun without processes: it is not said'
 echo 'mpirun without processes: exit code 4'
 
+# If the program is killed, the mpirun that it started ends, too.
+"$build/bin/tfc-run" --restarts 0 --graph "$out/s.{job}.{task}.meta" --cluster ps=1,worker=2 --target Adam --steps 10000000 \
+  --save-every 0.05s --supervise "$out/orphan" >"$out/log" 2>&1 &
+for _ in $(seq 600); do
+  [ -e "$out/orphan/checkpoint" ] && break
+  sleep 0.1
+done
+orphan=$(pgrep -o -f -- "^[^ ]*mpirun .*--supervise $out/orphan\$")
+[ "$orphan" ] || fail 'a killed program: there is no mpirun'
+kill -s KILL "$(ps -o ppid= -p "$orphan" | tr -d ' ')"
+for _ in $(seq 300); do
+  kill -s 0 "$orphan" 2>/dev/null || break
+  sleep 0.1
+done
+! kill -s 0 "$orphan" 2>/dev/null || fail 'a killed program: its mpirun goes on'
+echo 'a killed program: its mpirun ends'
+
 # A graph that cannot be read is named in the supervised folder before MPI ends all tasks. So a job is not started again
 # whose own exit code became that of a task which only lost its connection (4).
 cp "$out/s.worker.0.meta" "$out/bad.worker.0.meta"

@@ -86,6 +86,7 @@ flock "$out/db.lock" sleep 4 &
 mpirun_here 3 "$build/bin/tfc-run" --graph "$golden/towers_in_one_graph/graph.worker.0.meta" --cluster worker=3 --steps 2 \
   --profile --db "$out/db" >"$out/log" 2>&1 || fail 'a locked database: training failed'
 grep -q 'another process is writing it.*waiting' "$out/log" && grep -q 'profile: run 5' "$out/log" || fail 'a locked database: no wait'
+[ "$(grep -c '; waiting$' "$out/log")" -eq 1 ] || fail 'a locked database: it is not said once'
 
 # A database that cannot be written in the end loses only the profile.
 mkdir "$out/gone"

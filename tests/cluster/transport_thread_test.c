@@ -61,6 +61,31 @@ static void local(void **state) {
   (void)state;
   run_all(NULL);
 }
+static uint32_t destroyed;
+static void destroy(struct tfc_buffer *b) {
+  destroyed++;
+  free(b);
+}
+
+// What nobody has received when all tasks close is freed, in every task's inbox.
+static void what_is_left_is_freed(void **state) {
+  (void)state;
+  struct tfc_transport *transports[TASKS];
+  assert_ok(tfc_transport_local(TASKS, transports));
+  destroyed = 0;
+  for (uint32_t to = 0; to < TASKS; to++)
+    for (uint32_t k = 0; k <= to; k++) {
+      struct tfc_message *m = NULL;
+      struct tfc_buffer *body = calloc(1, sizeof *body);
+      assert_non_null(body);
+      *body = (struct tfc_buffer){.references = 1, .destroy = destroy};
+      assert_ok(tfc_message_create(1, 0, &m));
+      m->body = body;
+      assert_ok(transports[0]->type->send(transports[0], to, m));
+    }
+  for (uint32_t r = 0; r < TASKS; r++) tfc_transport_close(transports[r]);
+  assert_int_equal(destroyed, 1 + 2 + 3 + 4);
+}
 static void faulty(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 3; seed++) run_all(&(struct tfc_faults){.seed = 16 * seed, .most_delay_ns = 1000000});
@@ -206,13 +231,10 @@ int main(int argc, char **argv) {
     return cmocka_run_group_tests(seeds, NULL, NULL);
   }
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(local),
-      cmocka_unit_test(faulty),
-      cmocka_unit_test(waits),
-      cmocka_unit_test(wakes),
-      cmocka_unit_test(failure_reaches_all),
-      cmocka_unit_test(pairs_overtake),
-      cmocka_unit_test(falls_silent),
+      cmocka_unit_test(local),          cmocka_unit_test(what_is_left_is_freed),
+      cmocka_unit_test(faulty),         cmocka_unit_test(waits),
+      cmocka_unit_test(wakes),          cmocka_unit_test(failure_reaches_all),
+      cmocka_unit_test(pairs_overtake), cmocka_unit_test(falls_silent),
       cmocka_unit_test(is_cut_off),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

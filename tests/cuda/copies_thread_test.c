@@ -80,6 +80,8 @@ static void nothing_by_the_host(void **state) {
   assert_int_equal(made[1][0], 2);
   // The host waits for the fetches and for the end of the step, however many iterations there are.
   assert_int_equal(made[1][1], made[0][1]);
+  // direct copies are enabled once for each direction, by the first copy
+  assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_PEER), strncmp(*state, "gpu", 3) ? 0 : 2);
   assert_int_equal(tfc_cuda_fake_violations(), 0);
   spread_loop_close(&l);
 }

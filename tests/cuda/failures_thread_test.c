@@ -80,6 +80,57 @@ static void sticky(void **state) {
   }
 }
 
+// Those of which CUDA's documentation says that the process is left in an inconsistent state, or that the context is
+// gone; broken memory or links; and "unknown", after which nothing is known.
+static void which_errors_are_sticky(void **state) {
+  (void)state;
+  static const int sticky_errors[] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 999};
+  for (int error = 0, k = 0; error < 1100; error++) {
+    const bool expected = k < 15 && sticky_errors[k] == error;
+    k += expected;
+    if (tfc_cuda_error_is_sticky(error) != expected) fail_msg("error %d", error);
+  }
+}
+
+// The events of a step are used again in the next one.
+static void events_are_used_again(void **state) {
+  (void)state;
+  static struct rig r;
+  float got = 0;
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  rig_open(&r, "gpu:0-1", false);
+  for (int i = 0; i < 10; i++) assert_ok(rig_step(&r, &got));
+  const uint64_t created = tfc_cuda_fake_calls(TFC_CUDA_FAKE_EVENT_CREATE),
+                 recorded = tfc_cuda_fake_calls(TFC_CUDA_FAKE_EVENT_RECORD);
+  for (int i = 0; i < 50; i++) assert_ok(rig_step(&r, &got));
+  assert_true(tfc_cuda_fake_calls(TFC_CUDA_FAKE_EVENT_RECORD) - recorded >= 50);
+  // how many are in use at once depends on the threads, a little
+  assert_true(tfc_cuda_fake_calls(TFC_CUDA_FAKE_EVENT_CREATE) - created <= 10);
+  rig_close(&r);
+}
+
+// One thread writes and reads tensors of two devices in turns.
+static void devices_in_turns(void **state) {
+  (void)state;
+  struct tfc_device_set set = {0};
+  struct tfc_buffer *memory[2] = {0};
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 2});
+  assert_ok(tfc_devices_open("gpu:0-1", NULL, 0, &set));
+  for (int k = 0; k < 2; k++) assert_ok(set.devices[k]->driver->allocate(set.devices[k], 256, &memory[k]));
+  for (int i = 0; i < 6; i++) {
+    struct tfc_device *d = set.devices[i % 2];
+    struct tfc_tensor t = {.dtype = TFC_FLOAT, .shape = TFC_SHAPE(4), .size = 16, .data = memory[i % 2]->data};
+    const float x[4] = {(float)i, 1, 2, 3};
+    float y[4] = {0};
+    assert_ok(d->driver->write(d, x, &t));
+    assert_ok(d->driver->read(d, &t, y));
+    assert_memory_equal(x, y, sizeof x);
+  }
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+  for (int k = 0; k < 2; k++) tfc_buffer_release(memory[k]);
+  tfc_devices_close(&set);
+}
+
 static void out_of_memory(void **state) {
   (void)state;
   static struct rig r;
@@ -181,7 +232,12 @@ static void devices(void **state) {
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
   tfc_driver_add(&tfc_driver_vgpu);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_call), cmocka_unit_test(sticky),
-                                     cmocka_unit_test(out_of_memory), cmocka_unit_test(devices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_call),
+                                     cmocka_unit_test(sticky),
+                                     cmocka_unit_test(which_errors_are_sticky),
+                                     cmocka_unit_test(events_are_used_again),
+                                     cmocka_unit_test(devices_in_turns),
+                                     cmocka_unit_test(out_of_memory),
+                                     cmocka_unit_test(devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,8 @@ static tfc_status count(void *user, const struct tfc_measured *m) {
   return NULL;
 }
 
-static void one_hangs(int piece) {
+// `first`: the node that begins the piece of the step that hangs.
+static void one_hangs(int piece, const char *first) {
   static const char path[] = TFC_SOURCE_DIR "/examples/mlp.pb";
   struct tfc_graph *g = NULL;
   struct tfc_step_spec step = {0};
@@ -86,6 +87,9 @@ static void one_hangs(int piece) {
   assert_int_equal(tfc_measurer_restarts(m), 1);
   if (!strstr(o.message, "gave no sign for 4 s and was ended: node '") || !strstr(o.message, " on gpu:0 had not ended"))
     fail_msg("%s", o.message);
+  char named[64];
+  snprintf(named, sizeof named, ": node '%s' ", first);
+  if (!strstr(o.message, named)) fail_msg("%s, not %s", o.message, first);
   tfc_measurer_free(m);
   for (uint32_t i = 0; i < step.feed_count; i++) tfc_tensor_release(&values[i]);
   tfc_step_spec_deinit(&step);
@@ -100,8 +104,10 @@ static void hangs(void **state) {
   snprintf(armed, sizeof armed, "/tmp/tfc-hang-test-%d.armed", (int)getpid());
   snprintf(lock, sizeof lock, "/tmp/tfc-hang-test-%d.lock", (int)getpid());
   setenv("TFC_TEST_ARMED", armed, 1);
-  one_hangs(80);  // before anything is captured
-  one_hangs(200); // while a captured piece is replayed
+  // Before anything is captured; the step begins with the only operation that reads the images.
+  one_hangs(80, "hidden1/MatMul");
+  // While a captured piece is replayed, the second of the step: it begins with the loss, whose input ended the first.
+  one_hangs(200, "SparseSoftmaxCrossEntropyWithLogits/SparseSoftmaxCrossEntropyWithLogits");
 }
 
 int main(int argc, char **argv) {
