@@ -18,7 +18,7 @@ static void run_walks(uint32_t count, tfc_objective objective, uint64_t seed) {
     if (number % 5 == 3) rich = (rich & ~RICH_LIVE) | RICH_INBOX;
     struct instance i =
         random_instance(&r, 2 + (uint32_t)pick(&r, number % 10 ? 40 : 200), 1 + (uint32_t)pick(&r, 5), rich, objective);
-    const char *differs = walk(&r, &i);
+    const char *differs = walk(&r, &i, 40);
     if (differs) fail_msg("case %llu: %s", (unsigned long long)number, differs);
     instance_free(&i);
   }
@@ -36,7 +36,7 @@ static void test_there_and_back(void **state) {
     const uint32_t rich = riches[number % 5];
     struct instance i =
         there_and_back(&r, 20 + (uint32_t)pick(&r, number % 10 ? 60 : 500), 1 + (uint32_t)pick(&r, 5), rich);
-    const char *differs = walk(&r, &i);
+    const char *differs = walk(&r, &i, 40);
     if (differs) fail_msg("case %llu: %s", (unsigned long long)number, differs);
     instance_free(&i);
   }
@@ -108,7 +108,7 @@ static void test_live_that_cannot_matter(void **state) {
     MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
     MUST(tfc_problem_create(i.graph, m, TFC_OBJECTIVE_STEP, &tight));
     assert_true(!i.problem->live_matters && tight->live_matters);
-    const char *differs = walk(&r, &i);
+    const char *differs = walk(&r, &i, 40);
     if (differs) fail_msg("case %llu: %s", (unsigned long long)number, differs);
     for (int k = 0; k < 2; k++) MUST(tfc_simulator_create(k ? tight : i.problem, &sim[k]));
     for (int turn = 0; turn < 10; turn++) {

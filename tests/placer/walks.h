@@ -17,9 +17,9 @@
     }                                                                                                                  \
   } while (0)
 
-// Walks by delta evaluation from a random placement. It compares every trial and every commit with a full evaluation,
-// and the record after a commit with a record from the start. Returns the first difference, or NULL.
-static inline const char *walk(struct tfc_random *r, const struct instance *i) {
+// Walks `steps` steps by delta evaluation from a random placement. It compares every trial and every commit with a full
+// evaluation, and the record after a commit with a record from the start. Returns the first difference, or NULL.
+static inline const char *walk(struct tfc_random *r, const struct instance *i, int steps) {
   static char message[160];
   const char *differs = NULL;
   const struct tfc_problem *p = i->problem;
@@ -41,7 +41,7 @@ static inline const char *walk(struct tfc_random *r, const struct instance *i) {
     legal = full.legal;
   }
   memcpy(rank, p->rank, sizeof *rank * p->node_count);
-  for (step = 0; step < 40 && legal; step++) {
+  for (step = 0; step < steps && legal; step++) {
     struct tfc_move moves[4];
     uint32_t swaps[4], move_count = (uint32_t)pick(r, 4),
                        swap_count = move_count && pick(r, 2) ? 0 : (uint32_t)pick(r, 3);
