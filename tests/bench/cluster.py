@@ -191,7 +191,7 @@ def two(folder, rounds, environment):
     programs = os.path.join(ROOT, "build", "release", "bin")
     graph, placement, placed = os.path.join(ROOT, "examples", "nmt.pb"), os.path.join(folder, "two.json"), os.path.join(folder, "two.pb")
     tasks = ["/job:worker/task:%d" % k for k in range(2)]
-    run_program("two", [os.path.join(programs, "tfc-place"), "-q", "--graph", graph, "--devices", "2", "--evaluate", "-", "--out", placement,
+    run_program("two", [os.path.join(programs, "tfc-place"), "-q", "--graph", graph, "--devices", "2", "--evaluate", "-", "--wait", "--out", placement,
                         "--db", os.path.join(folder, "two.db")], environment)
     run_program("two", [os.path.join(programs, "tfc-export"), "-q", "--placement", placement, "--graph", graph, "--format", "graphdef", "--out", placed,
                         "--map", ",".join("cpu:%d=%s/device:CPU:0" % (k, task) for k, task in enumerate(tasks))], environment)
