@@ -37,6 +37,12 @@ struct progress { // shared by the parent and its child processes
   int64_t until_ns; // after this time no op is begun; 0: no limit
   bool late;
 };
+// On a slow machine an op gets as much more time as a stage of scripts/gpu_check does.
+static unsigned patience(unsigned seconds) {
+  const char *stage = getenv("STAGE_SECONDS");
+  const unsigned of_stage = stage ? (unsigned)atoi(stage) : 0;
+  return of_stage > 480 ? seconds * of_stage / 480 : seconds;
+}
 static struct progress *progress;
 static const char *device_name = "gpu:0";
 static char **only;
@@ -218,7 +224,7 @@ static void samples(void **state) {
     if (!def->samples || !def->kernel || def->flags & never || !wanted(def->name)) continue;
     progress->late = progress->until_ns && tfc_now_ns() > progress->until_ns;
     if (progress->late) break;
-    alarm(OP_SECONDS);
+    alarm(patience(OP_SECONDS));
     uint64_t bytes = 0,
              before = gpu.devices[0]->driver->fallbacks ? gpu.devices[0]->driver->fallbacks(gpu.devices[0], &bytes) : 0;
     run_samples(def, def->samples);
@@ -255,7 +261,7 @@ static size_t loss_index;
 static const struct tfc_device_driver *driver; // of the device that is closed until the example has opened it again
 static void loss(void **state) {
   (void)state;
-  alarm(LOSS_SECONDS);
+  alarm(patience(LOSS_SECONDS));
   struct train_options with = losses[loss_index].options;
   with.devices = device_name;
   with.tolerance = 1e-3;
