@@ -5,6 +5,8 @@
 #include "placer/search/search_job.h"
 #include "runtime/base/parallel.h"
 
+#define THOROUGH 8 // evaluations for each unit and device
+
 uint64_t tfc_finder_spent(const struct tfc_finder *f) {
   return f->out->evaluations;
 }
@@ -60,12 +62,12 @@ bool tfc_finder_is_cancelled(const struct tfc_finder *f) {
   return f->o->cancel && atomic_load(f->o->cancel);
 }
 
-bool tfc_finder_has_few(const struct tfc_finder *f) {
-  return f->limit && f->limit < TFC_SEARCH_ENOUGH;
+bool tfc_finder_is_short(const struct tfc_finder *f) {
+  return f->deadline <= 0 && f->limit && f->limit < TFC_SEARCH_ENOUGH;
 }
 
-bool tfc_finder_is_short(const struct tfc_finder *f) {
-  return f->deadline <= 0 && tfc_finder_has_few(f);
+bool tfc_finder_is_small(const struct tfc_finder *f, uint64_t evaluations) {
+  return evaluations >= (uint64_t)THOROUGH * f->p->unit_count * f->p->device_count;
 }
 
 bool tfc_finder_is_over(const struct tfc_finder *f) {

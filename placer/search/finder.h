@@ -40,9 +40,10 @@ TFC_MUST_USE tfc_status tfc_finder_keep(struct tfc_finder *finder, const struct 
 // tfc_finder.
 void tfc_finder_found(void *finder, uint64_t excess, int64_t value);
 #define TFC_SEARCH_ENOUGH 600 // with fewer evaluations than this there is too little for rounds of several methods
-bool tfc_finder_has_few(const struct tfc_finder *finder); // its evaluations are limited, to fewer than that
-// Whether the search is short: it has few evaluations, and no clock can end it before they are used.
+// Whether the search is short: evaluations alone limit it, and they are fewer than that.
 bool tfc_finder_is_short(const struct tfc_finder *finder);
+// Whether the problem is so small that with so many evaluations annealing on units finds nearly all that it can find.
+bool tfc_finder_is_small(const struct tfc_finder *finder, uint64_t evaluations);
 bool tfc_finder_is_over(const struct tfc_finder *finder); // the search was cancelled, or its best placement is optimal,
                                                           // or a limit is reached
 // Returns the deadline that is `seconds` after the beginning of the search: more than 0, also if the search began

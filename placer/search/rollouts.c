@@ -20,6 +20,7 @@ struct proposals {
   struct tfc_score best;                        // of its own placements
   struct tfc_score after[ROLLOUTS / BLOCK + 2]; // `best` after each block; in a long search the first block has TRIED
   uint32_t count;                               // of `after`
+  bool small; // the problem is so small that annealing on units needs no starts of a policy
 };
 
 // Whether a step is at least this share shorter than another one; with a negative share, at most that much longer.
@@ -31,9 +32,9 @@ static bool gains(struct tfc_score before, struct tfc_score after, double share)
 
 // Whether more proposals of the policy are worth their evaluations. Yes, if its best step is shorter than that of the
 // heuristics (`before`): it becomes still shorter with the logarithm of the number of proposals, and no other method
-// finds such starts. No, if it is much longer. In between only if the last half of the proposals made it shorter; a
-// short search looks back only SHORT_WINDOW proposals, and gives up a policy that is far behind as soon as each head
-// had its turn.
+// finds such starts. No, if it is much longer. In between, and on a small problem, only if the last half of the
+// proposals made it shorter; a short search looks back only SHORT_WINDOW proposals, and gives up a policy that is far
+// behind as soon as each head had its turn.
 static bool may_lead(const struct proposals *o, struct tfc_score before) {
   const bool is_short = tfc_finder_is_short(o->f);
   const uint32_t last = o->count - 1, used = is_short ? o->count * BLOCK : TRIED + last * BLOCK;
@@ -41,7 +42,7 @@ static bool may_lead(const struct proposals *o, struct tfc_score before) {
   const uint32_t back = (window + BLOCK - 1) / BLOCK;
   const bool far = !gains(before, o->best, -BEHIND);
   if (used < TRIED) return used < HEADS_TRIED || !far;
-  if (gains(before, o->best, WORTHWHILE)) return true;
+  if (gains(before, o->best, WORTHWHILE) && !o->small) return true;
   if (far) return false;
   return last < back || gains(o->after[last - back], o->best, PROGRESS);
 }
@@ -76,6 +77,7 @@ tfc_status tfc_rollouts_ask(struct tfc_finder *f) {
   }
   const struct tfc_score before = f->course.best;
   struct proposals own = {.f = f, .best = TFC_SCORE_NONE};
+  own.small = f->limit && tfc_finder_is_small(f, f->limit - tfc_finder_spent(f));
   struct asking a = {.own = &own};
   a.budget = (struct tfc_budget){.seed = f->o->seed ^ 0x706f6c, .threads = f->threads, .cancel = &f->stop};
   if (f->deadline > 0) {

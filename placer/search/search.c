@@ -31,6 +31,7 @@
 #define POLICY_TURNS 8 // one turn in 8 belongs to the policy
 #define EARLY_TURNS 24 // of the first turns under a number of evaluations, one in EARLY_POLICY belongs to it
 #define EARLY_POLICY 3
+#define MOST_COOLING 4000 // evaluations that the last phase gets at most
 #define FEWEST 64 // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
 #define PLAIN 6   // evaluations that a heuristic gets which takes only a few of them
 #define PACKS 40  // evaluations that packing gets at most
@@ -462,10 +463,12 @@ static tfc_status begin_rounds(struct tfc_finder *f) {
   c->total_left = f->limit > tfc_finder_spent(f) ? f->limit - tfc_finder_spent(f) : 0;
   // Evaluations for the last phase, which only cools down (step objective).
   if (c->temperature > 0 && c->total_left >= TFC_SEARCH_ENOUGH)
-    c->cooling = c->total_left < 16000 ? c->total_left / 4 : 4000;
-  // With a policy and few evaluations, all of them go to that phase, in which its moves and annealing share one job:
-  // no other method gains with so few.
-  if (f->guidance && tfc_finder_has_few(f) && c->temperature > 0) c->cooling = c->total_left;
+    c->cooling = c->total_left < 4 * MOST_COOLING ? c->total_left / 4 : MOST_COOLING;
+  // On a small problem, what annealing on units finds is more than what all other methods do.
+  if (c->cooling && tfc_finder_is_small(f, c->total_left))
+    c->cooling = c->total_left < MOST_COOLING ? c->total_left : MOST_COOLING;
+  // If few evaluations are left, with a policy all of them go to that phase: no other method gains with so few.
+  if (f->guidance && c->total_left < TFC_SEARCH_ENOUGH && c->temperature > 0) c->cooling = c->total_left;
   // If the budget allows only few jobs in the first round, the policy's job comes first.
   if (f->deadline <= 0 && f->guidance && c->total_left / 10 < (uint64_t)FIXED_WORKERS * FEWEST) c->turn = 1;
 out:
@@ -509,7 +512,7 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       if (cools || quota > left || left - quota < quota / 4) quota = left;
       if (quota < (uint64_t)workers * FEWEST) busy = quota < FEWEST ? 1 : (uint32_t)(quota / FEWEST);
       if (cools) busy = 1;
-      shares = cools && f->guidance && policy_cools(&c->credits);
+      shares = cools && f->guidance && policy_cools(&c->credits) && !tfc_finder_is_small(f, quota);
     }
     if (!fixed) {
       const double left = f->deadline - tfc_now_s();

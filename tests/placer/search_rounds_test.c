@@ -65,14 +65,17 @@ static tfc_status watched_settle(const struct tfc_problem *p, struct tfc_simulat
 #undef tfc_local_settle_within
 #undef tfc_search_job_run
 
-static struct instance medium(uint64_t seed, uint32_t devices, tfc_objective objective) {
+static struct instance of_size(uint32_t nodes, uint64_t seed, uint32_t devices, tfc_objective objective) {
   struct tfc_random r;
   tfc_random_init(&r, seed);
   for (;;) {
-    struct instance i = random_instance(&r, 60, devices, 0, objective);
-    if (i.problem->net_count >= 40) return i;
+    struct instance i = random_instance(&r, nodes, devices, 0, objective);
+    if (3 * i.problem->net_count >= 2 * nodes) return i;
     instance_free(&i);
   }
+}
+static struct instance medium(uint64_t seed, uint32_t devices, tfc_objective objective) {
+  return of_size(60, seed, devices, objective);
 }
 
 static void search(const struct tfc_problem *p, uint64_t evaluations, uint64_t seed, uint32_t improving,
@@ -524,24 +527,28 @@ static void close_it(struct tfc_guidance *g) {
   assert_ptr_equal(g, &guidance);
 }
 
+// A problem whose bound is far below what the heuristics find: nothing that the policy claims is proven optimal. It is
+// so large that a few thousand evaluations of annealing do not find nearly everything.
+static struct instance far_from_bound(void) {
+  for (uint64_t seed = 1;; seed++) {
+    struct tfc_search_outcome plain = {0};
+    struct instance i = of_size(700, seed, 4, TFC_OBJECTIVE_STEP);
+    search(i.problem, 20000, 1, 0, &plain);
+    const bool far = 10 * plain.bound.value < 8 * plain.value;
+    tfc_search_outcome_deinit(&plain);
+    if (far) return i;
+    instance_free(&i);
+    assert_true(seed < 100);
+  }
+}
+
 // The policy proposes 48 placements, then more in blocks of 16: if it is ahead of the heuristics, up to 1,000 or 60 %
 // of what is left; if it is level, as long as it learns; if it is far behind, none. Then it has one job in three at
 // first and one in eight later.
 static void test_policy(void **state) {
   (void)state;
   static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL};
-  struct instance i = {0};
-  // A problem whose bound is far below what the heuristics find: nothing that the policy claims is proven optimal.
-  for (uint64_t seed = 1;; seed++) {
-    struct tfc_search_outcome plain = {0};
-    i = medium(seed, 4, TFC_OBJECTIVE_STEP);
-    search(i.problem, 20000, 1, 0, &plain);
-    const bool far = 10 * plain.bound.value < 8 * plain.value;
-    tfc_search_outcome_deinit(&plain);
-    if (far) break;
-    instance_free(&i);
-    assert_true(seed < 100);
-  }
+  struct instance i = far_from_bound();
   // The window in which it has to learn is 48 proposals, or half of them: it is over after 96.
   static const struct {
     int64_t better_by, learns;
@@ -662,6 +669,61 @@ static void test_policy(void **state) {
   assert_true(policy_cools(&credits));
 }
 
+// On a small problem the policy is asked for more only if it learns, and what is left goes to one job of annealing, or
+// as much as that gets at most.
+static void test_policy_of_a_small_problem(void **state) {
+  (void)state;
+  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL};
+  struct instance i = of_size(30, 5, 2, TFC_OBJECTIVE_STEP);
+  static const struct {
+    uint64_t evaluations;
+    int64_t better_by;
+    uint32_t asked;
+  } cases[] = {{1454, -60, 1}, {1454, 20, 4}, {3500, 20, 4}, {40000, -60, 1}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    struct tfc_search_outcome out = {0}, plain = {0};
+    const struct tfc_search_options options = {
+        .evaluations = cases[k].evaluations, .seed = 1, .threads = 1, .settings.guide = &guide};
+    guidance = (struct tfc_guidance){.better_by = cases[k].better_by};
+    search(i.problem, cases[k].evaluations, 1, 0, &plain);
+    assert_false(plain.optimal);
+    played_count = 0, best_found = (struct tfc_score){0, plain.value};
+    if (cases[k].better_by > 0) best_found.value -= plain.value * cases[k].better_by / 1000;
+    assert_ok(tfc_search(i.problem, &options, &out));
+    assert_int_equal(guidance.asked, cases[k].asked);
+    assert_true(played_count > 0);
+    const struct planned *last = &plans[played_count - 1];
+    assert_true(last->method == TFC_METHOD_ANNEAL && last->rounds == 6);
+    if (cases[k].evaluations < MOST_COOLING)
+      assert_true(played_count == 1 && out.evaluations + TFC_SETTLE_MOST >= cases[k].evaluations);
+    else
+      assert_in_range(last->evaluations, MOST_COOLING, MOST_COOLING + FEWEST);
+    tfc_search_outcome_deinit(&plain);
+    tfc_search_outcome_deinit(&out);
+  }
+  instance_free(&i);
+}
+
+// If rollouts left only some hundred evaluations of a longer search, all of these are for the job that cools down.
+static void test_few_left_by_a_policy(void **state) {
+  (void)state;
+  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL};
+  struct instance i = far_from_bound();
+  const struct tfc_search_options options = {.evaluations = 1454, .seed = 1, .threads = 1, .settings.guide = &guide};
+  struct tfc_search_outcome out = {0};
+  search(i.problem, 1454, 1, 0, &out);
+  best_found = (struct tfc_score){0, out.value - out.value * 20 / 1000};
+  tfc_search_outcome_deinit(&out);
+  guidance = (struct tfc_guidance){.better_by = 20};
+  played_count = 0;
+  assert_ok(tfc_search(i.problem, &options, &out));
+  assert_true(guidance.asked > 40 && !out.optimal);
+  assert_true(played_count == 1 && plans[0].method == TFC_METHOD_POLICY && plans[0].is_best);
+  assert_in_range(plans[0].evaluations, 300, TFC_SEARCH_ENOUGH - 1);
+  tfc_search_outcome_deinit(&out);
+  instance_free(&i);
+}
+
 static void cancel_at_policy(void *user, const struct tfc_search_progress *progress) {
   if (strcmp(progress->algorithm, "policy") == 0) atomic_store((atomic_bool *)user, true);
 }
@@ -757,6 +819,8 @@ static void test_temperatures_of_jobs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_temperatures_of_jobs),
+                                     cmocka_unit_test(test_policy_of_a_small_problem),
+                                     cmocka_unit_test(test_few_left_by_a_policy),
                                      cmocka_unit_test(test_rounds),
                                      cmocka_unit_test(test_what_is_found),
                                      cmocka_unit_test(test_other_searches),
