@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/paragraph.h"
 #include "cli/progress.h"
 #include "profiler/warnings.h"
 #include "runtime/base/interrupt.h"
@@ -113,12 +114,41 @@ static void put_safely(const char *text) {
   }
 }
 
+// Lines that are longer than a terminal's are broken between words, unless they are errors, which others read.
+static void put_lines(const char *text, int column) {
+  struct tfc_text safe = {0};
+  for (; *text; text++) {
+    const unsigned char c = (unsigned char)*text;
+    if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f)
+      tfc_text_printf(&safe, "\\x%02x", c);
+    else
+      tfc_text_printf(&safe, "%c", c);
+  }
+  for (char *line = safe.data; line && *line;) {
+    const size_t size = strcspn(line, "\n");
+    const bool more = line[size] == '\n';
+    line[size] = 0;
+    if (column + (int)size <= CLI_COLUMNS) {
+      fputs(line, stderr), fputc('\n', stderr);
+    } else {
+      const int blanks = (int)strspn(line, " ");
+      fprintf(stderr, "%*s", blanks, "");
+      cli_paragraph(stderr, line + blanks, column + blanks, blanks + 2, CLI_COLUMNS);
+    }
+    line += size + more, column = 0;
+  }
+  if (!safe.size) fputc('\n', stderr);
+  tfc_text_deinit(&safe);
+}
+
 static void print_message(const char *color, const char *label, const char *message) {
   pthread_mutex_lock(&lock);
   tfc_progress_hide();
   fprintf(stderr, "%s%s%s%s", tfc_paint(stderr, color), label, label[0] ? ": " : "", tfc_paint(stderr, "0"));
-  put_safely(message);
-  fputc('\n', stderr);
+  if (strcmp(label, "error") == 0)
+    put_safely(message), fputc('\n', stderr);
+  else
+    put_lines(message, label[0] ? (int)strlen(label) + 2 : 0);
   fflush(stderr);
   pthread_mutex_unlock(&lock);
 }
@@ -162,8 +192,8 @@ void tfc_program_start(const char *name, char **argv) {
     if (unsetenv("OPENBLAS_CORETYPE") == 0) {
       if (!hush)
         fprintf(stderr,
-                "%s: OPENBLAS_CORETYPE=%s is set; starting again without it, so that OpenBLAS picks the "
-                "kernels of this processor\n",
+                "%s: OPENBLAS_CORETYPE=%s is set; starting again\n"
+                "  without it, so that OpenBLAS picks the kernels of this processor\n",
                 name, value);
       execv("/proc/self/exe", argv);
       fprintf(stderr, "%s: warning: could not start again (%s); OpenBLAS keeps its %s kernels\n", name, strerror(errno),

@@ -46,6 +46,7 @@ struct run_setup {
   uint32_t mirrors;
   uint64_t steps;       // finished steps that may have changed variables: without any there is nothing to save
   uint64_t host_before; // bytes that host memory held before the session was created
+  double began_unix_s;  // when the graph began to be loaded
 };
 TFC_MUST_USE tfc_status run_setup_open(const struct run_options *options, struct run_setup *out);
 void run_setup_close(struct run_setup *setup);

@@ -480,6 +480,7 @@ static tfc_status store_run(const struct measurement *m, struct tfc_quartiles q,
                                       .values = m->values,
                                       .feed_count = m->step.feed_count,
                                       .steps = m->taken,
+                                      .warmup = (uint32_t)m->warmup,
                                       .interrupted = m->interrupted};
   return run_profile_store(&profile, q, m->store, out_run);
 }

@@ -197,6 +197,17 @@ out:
   return s;
 }
 
+// Why the run ended, which `tfc-report show` says.
+static tfc_status store_ending(const struct run_profile *r, struct tfc_store *store, int64_t run) {
+  char text[160];
+  const int size =
+      snprintf(text, sizeof text,
+               r->interrupted ? "It was interrupted after %u of its %lld steps and %u of warm-up."
+                              : "It ended with the %u of %lld steps that it was to time, after %u of warm-up.",
+               r->steps, (long long)r->setup->options->steps, r->warmup);
+  return tfc_store_set_state(store, run, "ending", (tfc_str){text, (size_t)size});
+}
+
 tfc_status run_profile_store(const struct run_profile *r, struct tfc_quartiles q, struct tfc_store *store,
                              int64_t *out_run) {
   tfc_status s = NULL;
@@ -221,6 +232,7 @@ tfc_status run_profile_store(const struct run_profile *r, struct tfc_quartiles q
                               .graph_sha256 = digest[0] ? digest : NULL,
                               .graph_nodes = g->node_count,
                               .seed = (uint64_t)o->execution.seed,
+                              .started_unix_s = r->setup->began_unix_s,
                               .host = host.name,
                               .cpu_model = host.cpu_model,
                               .blas_core = host.blas_core,
@@ -264,11 +276,13 @@ tfc_status run_profile_store(const struct run_profile *r, struct tfc_quartiles q
   TFC_TRY(s, store_steps(r, store, key));
   TFC_TRY(s, store_totals(r, store, key));
   for (uint32_t d = 0; d < r->setup->devices.count && info->peak_bytes; d++) {
-    struct tfc_store_memory memory = {d, run_setup_peak(r->setup, info, d)};
+    const bool counted = r->setup->devices.devices[d]->driver->peak != NULL;
+    struct tfc_store_memory memory = {d, run_setup_peak(r->setup, info, d), !counted && !info->is_static};
     TFC_TRY(s, tfc_store_add_memory(store, key, &memory, 1));
   }
   TFC_TRY(s, keep_tuning(r->setup, store));
   TFC_TRY(s, tfc_warnings_store(tfc_program_warnings(), store, run));
+  TFC_TRY(s, store_ending(r, store, run));
   TFC_TRY(s, tfc_store_finish_measured(store, run, r->interrupted ? "interrupted" : "done"));
   TFC_TRY(s, tfc_store_commit(store));
   *out_run = run;

@@ -16,7 +16,7 @@ struct run_profile {
   const struct tfc_output *feeds; // [feed_count]
   const struct tfc_shape *feed_shapes;
   const struct tfc_tensor *values;
-  uint32_t feed_count, steps; // steps: how many were timed
+  uint32_t feed_count, steps, warmup; // steps: how many were timed; warmup: how many before them were not
   bool interrupted;
 };
 // *out_run: the run's number. The store must be open for writing.

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/feed_cast.h"
 #include "cli/program.h"
@@ -42,7 +43,9 @@ static tfc_math choose_math(const struct run_options *o, tfc_math said) {
 
 tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
   tfc_status s = NULL;
-  struct run_setup setup = {.options = o};
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  struct run_setup setup = {.options = o, .began_unix_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec};
   struct tfc_placed placed = {0};
   tfc_graph_format format;
   TFC_TRY(s, tfc_graph_load(o->graph, &format, &setup.graph));

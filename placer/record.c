@@ -20,6 +20,7 @@ struct writer {
   struct tfc_timeline timeline;
   struct tfc_verdict verdict;
   bool step; // the objective
+  bool kept; // the database is a file
 };
 
 static int64_t ns(int64_t ps) {
@@ -40,6 +41,17 @@ static tfc_status add_problem(const struct writer *w) {
 }
 
 // --- Placements ------------------------------------------------------------------------------------------------------
+
+static tfc_status add_loads(const struct writer *w) {
+  const struct tfc_placement *f = w->r->document;
+  double *us = calloc(f->device_count + 1u, sizeof *us);
+  if (!us) return tfc_status_no_memory("a report");
+  for (uint32_t d = 0; d < f->device_count; d++) us[d] = f->devices[d].busy_us; // under throughput, the load
+  const struct tfc_store_load load = {.load_us = f->value_us, .device_us = us, .device_count = f->device_count};
+  tfc_status s = tfc_store_add_load(w->store, w->answer_key, &load);
+  free(us);
+  return s;
+}
 
 static tfc_status add_answer(struct writer *w) {
   const struct tfc_placement *f = w->r->document;
@@ -64,21 +76,18 @@ static tfc_status add_answer(struct writer *w) {
   tfc_status s =
       tfc_store_add_placement(w->store, w->run, &row, w->r->answer->device, w->p->unit_count, &w->answer_key);
   free(algorithm);
+  if (!s && !w->step) s = add_loads(w);
   if (s || !w->r->search) return s;
   const struct tfc_store_policy_search policy = tfc_search_account_row(&w->r->search->learned);
   return policy.samples ? tfc_store_add_policy_search(w->store, w->answer_key, &policy) : NULL;
 }
 
-// Adds a row for another placement. If the objective is the step, `us` goes into the columns of step times; a load is
-// only written into the message, because those columns are for steps.
+// Adds a row for another placement. If the objective is the step, `us` goes into the columns of step times; otherwise
+// it is a load.
 static tfc_status add_other(const struct writer *w, int64_t id, const char *role, const char *name,
                             const char *algorithm, double us, const char *state, const char *note,
                             const tfc_device_id *devices) {
-  char said[160], time[32];
   int64_t key;
-  said[0] = 0;
-  if (!w->step && us == us) snprintf(said, sizeof said, "load %s", tfc_show_us(time, us));
-  if (note && *note) snprintf(said + strlen(said), sizeof said - strlen(said), "%s%s", *said ? ", " : "", note);
   const double step = w->step ? us : (double)NAN;
   const bool baseline = strcmp(role, "baseline") == 0;
   const struct tfc_store_placement row = {.placement_id = id,
@@ -96,17 +105,20 @@ static tfc_status add_other(const struct writer *w, int64_t id, const char *role
                                           .reward = (double)NAN,
                                           .transfers = UINT64_MAX,
                                           .transfer_bytes = UINT64_MAX,
-                                          .message = *said ? said : NULL};
-  return tfc_store_add_placement(w->store, w->run, &row, devices, devices ? w->p->unit_count : 0, &key);
+                                          .message = note && *note ? note : NULL};
+  TFC_RETURN_IF_ERROR(tfc_store_add_placement(w->store, w->run, &row, devices, devices ? w->p->unit_count : 0, &key));
+  return w->step || us != us ? NULL : tfc_store_add_load(w->store, key, &(struct tfc_store_load){.load_us = us});
 }
 
-// Returns the devices of the units under a baseline of the document; NULL: they are not known. `single` [unit_count] is
-// the array for a single device.
+// Returns the devices of the units under a baseline of the document; NULL: they are not known, or nobody will ask for
+// them: of a database in memory, the page shows only the expert's. `single` [unit_count] is the array for a single
+// device.
 static const tfc_device_id *devices_of(const struct writer *w, uint32_t baseline, tfc_device_id *single) {
   const struct tfc_placement *f = w->r->document;
   const tfc_str name = f->baselines[baseline].name;
   const uint32_t own = f->baseline_count - w->r->given_count; // the baselines that are not from files
   if (w->p->node_count > TFC_RECORD_MOST) return NULL;
+  if (!w->kept && !tfc_str_is(name, "expert")) return NULL;
   if (baseline >= own) return w->r->given[baseline - own].solution.device;
   if (tfc_str_is(name, "expert")) return w->r->expert ? w->r->expert->device : NULL;
   if (!tfc_str_starts(name, "single:")) return NULL;
@@ -144,13 +156,13 @@ static tfc_status add_others(const struct writer *w, tfc_device_id *single) {
                : legal ? ""
                        : ": nothing legal",
                e->note ? e->note : "");
-    TFC_RETURN_IF_ERROR(add_other(w, id++, "heuristic", e->algorithm, e->algorithm,
-                                  legal ? (double)e->value * 1e-6 : (double)NAN,
-                                  !legal && e->note ? "not tried"
-                                  : !legal          ? "illegal"
-                                  : e->excess       ? "no fit"
-                                                    : "modelled",
-                                  note, legal && w->p->node_count <= TFC_RECORD_MOST ? e->solution.device : NULL));
+    TFC_RETURN_IF_ERROR(
+        add_other(w, id++, "heuristic", e->algorithm, e->algorithm, legal ? (double)e->value * 1e-6 : (double)NAN,
+                  !legal && e->note ? "not tried"
+                  : !legal          ? "illegal"
+                  : e->excess       ? "no fit"
+                                    : "modelled",
+                  note, legal && w->kept && w->p->node_count <= TFC_RECORD_MOST ? e->solution.device : NULL));
   }
   return NULL;
 }
@@ -244,8 +256,8 @@ static tfc_status add_step(const struct writer *w) {
   const struct tfc_store_step step = {.phase = "simulated", .traced = traced, .duration_ns = duration ? duration : 1};
   TFC_RETURN_IF_ERROR(tfc_store_add_steps(w->store, w->answer_key, &step, 1));
   for (uint32_t d = 0; d < w->p->device_count; d++)
-    TFC_RETURN_IF_ERROR(
-        tfc_store_add_memory(w->store, w->answer_key, &(struct tfc_store_memory){d, w->verdict.memory[d]}, 1));
+    TFC_RETURN_IF_ERROR(tfc_store_add_memory(
+        w->store, w->answer_key, &(struct tfc_store_memory){d, w->verdict.memory[d], !w->step || !w->p->has_live}, 1));
   return traced ? add_operations(w) : NULL;
 }
 
@@ -344,7 +356,12 @@ static tfc_status add_run(struct writer *w) {
 
 tfc_status tfc_record_write(const struct tfc_record *r, struct tfc_store *store, int64_t *run) {
   const struct tfc_problem *p = r->problem;
-  struct writer w = {.r = r, .p = p, .store = store, .run = *run, .step = p->objective == TFC_OBJECTIVE_STEP};
+  struct writer w = {.r = r,
+                     .p = p,
+                     .store = store,
+                     .run = *run,
+                     .step = p->objective == TFC_OBJECTIVE_STEP,
+                     .kept = *tfc_store_path(store) != 0};
   struct tfc_simulator *simulator = NULL;
   tfc_device_id *single = calloc(p->unit_count + 1u, sizeof *single);
   tfc_status s = NULL;

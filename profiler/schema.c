@@ -98,7 +98,7 @@ const char tfc_schema_tables[] =
 
     "CREATE TABLE memory ("
     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, device_id INTEGER NOT NULL,"
-    " peak_bytes INTEGER NOT NULL, PRIMARY KEY (placement, device_id)) STRICT, WITHOUT ROWID;";
+    " peak_bytes INTEGER NOT NULL, complete INTEGER, PRIMARY KEY (placement, device_id)) STRICT, WITHOUT ROWID;";
 
 const char tfc_schema_upgrade[] = "ALTER TABLE busy ADD COLUMN launch_ns INTEGER;"
                                   "ALTER TABLE busy ADD COLUMN transfer_ns INTEGER;"
@@ -113,6 +113,9 @@ const char tfc_schema_upgrade_4[] = "ALTER TABLE device ADD COLUMN memory_space 
 
 // The type in which a device computes products of float32 tensors.
 const char tfc_schema_upgrade_5[] = "ALTER TABLE device ADD COLUMN math TEXT;";
+
+// Whether a peak is all that was held (1), or only the variables (0).
+const char tfc_schema_upgrade_11[] = "ALTER TABLE memory ADD COLUMN complete INTEGER;";
 
 // Work of a GPU. node_id NULL: it belongs to no node, and `name` describes it; transfer NULL: it belongs to no
 // transfer.
@@ -151,6 +154,15 @@ const char tfc_schema_added[] =
     " placement INTEGER PRIMARY KEY REFERENCES placement ON DELETE CASCADE, samples INTEGER NOT NULL, entropy REAL,"
     " invalid_share REAL, move_turns INTEGER NOT NULL, move_wins INTEGER NOT NULL, move_gain REAL, move_s REAL,"
     " other_gain REAL, other_s REAL) STRICT;"
+    // What the throughput objective compares: the largest load of a device, or the time from the end of one step to
+    // that of the next, measured `samples` times with `at_once` steps under way; samples 0: it is computed from the
+    // costs of operations. `device_load`: the load of each device, computed.
+    "CREATE TABLE IF NOT EXISTS load ("
+    " placement INTEGER PRIMARY KEY REFERENCES placement ON DELETE CASCADE, load_us REAL NOT NULL,"
+    " samples INTEGER NOT NULL, at_once INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE IF NOT EXISTS device_load ("
+    " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, device_id INTEGER NOT NULL,"
+    " load_us REAL NOT NULL, PRIMARY KEY (placement, device_id)) STRICT, WITHOUT ROWID;"
     // What the program warned of, each warning once.
     "CREATE TABLE IF NOT EXISTS warning ("
     " run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, number INTEGER NOT NULL, text TEXT NOT NULL,"
@@ -188,8 +200,16 @@ const char tfc_schema_views[] =
          " r.run_id AND p.episode IS NOT NULL) AS episodes, r.message, (SELECT CAST(s.value AS TEXT) FROM state s"
          " WHERE s.run_id = r.run_id AND s.name = 'measured_with') AS measured_with, (SELECT CAST(s.value AS TEXT) FROM"
          " state s WHERE s.run_id = r.run_id AND s.name = 'learning') AS learning, (SELECT CAST(s.value AS TEXT) FROM state s WHERE"
-         " s.run_id = r.run_id AND s.name = 'ending') AS ending FROM run r LEFT JOIN placement b ON"
-         " b.run_id = r.run_id AND b.placement_id = r.best_placement_id")
+         " s.run_id = r.run_id AND s.name = 'ending') AS ending, COALESCE(l.load_us, CASE WHEN r.objective = 'throughput' AND json_valid(r.answer)"
+         " THEN json_extract(r.answer, '$.value_us') END) AS load_us, l.samples AS load_samples, l.at_once AS"
+         " load_at_once, (SELECT MIN(o.load_us) FROM placement p JOIN load o ON o.placement = p.placement WHERE"
+         " p.run_id = r.run_id AND p.name LIKE 'single:%' AND p.state = 'ok' AND (l.samples = 0 OR o.samples > 0)) AS"
+         " best_single_load_us FROM run r LEFT JOIN placement b ON"
+         " b.run_id = r.run_id AND b.placement_id = r.best_placement_id LEFT JOIN load l ON l.placement = b.placement")
+    VIEW("v_load",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, l.device_id, d.name AS device, l.load_us FROM"
+         " device_load l JOIN placement p ON p.placement = l.placement LEFT JOIN device d ON d.run_id = p.run_id AND"
+         " d.device_id = l.device_id")
     VIEW("v_warning", "SELECT run_id, number, text FROM warning")
     VIEW("v_device",
          "SELECT run_id, device_id, name, kind, model, tensorflow, label, cores, memory_bytes AS"
@@ -198,16 +218,19 @@ const char tfc_schema_views[] =
          "SELECT l.run_id, s.name AS source, d.name AS target, l.bytes, l.time_us, l.samples, " HOW " FROM link l JOIN"
          " device s ON s.run_id = l.run_id AND s.device_id = l.source JOIN device d ON d.run_id = l.run_id"
          " AND d.device_id = l.target")
+    // What has no shape until it runs was stored with 0 bytes.
     VIEW("v_node",
          "SELECT n.run_id, n.node_id, n.name, n.op, n.unit_id, n.flops, n.bytes_touched, n.memory_bytes,"
-         " n.output_bytes, (SELECT MIN(c.median_us) FROM cost c WHERE c.run_id = n.run_id AND c.node_id ="
+         " CASE WHEN n.output_bytes = 0 AND n.bytes_touched IS NULL AND n.op <> '' THEN NULL ELSE n.output_bytes END AS"
+         " output_bytes, (SELECT MIN(c.median_us) FROM cost c WHERE c.run_id = n.run_id AND c.node_id ="
          " n.node_id) AS time_us FROM node n")
     VIEW("v_cost",
          "SELECT c.run_id, c.node_id, n.name, n.op, c.kind, c.median_us, c.q1_us, c.q3_us, c.fastest_us,"
          " c.samples FROM cost c JOIN node n ON n.run_id = c.run_id AND n.node_id = c.node_id")
     VIEW("v_edge",
          "SELECT e.run_id, e.edge_id, e.producer AS producer_id, p.name AS producer, e.output, e.consumer AS"
-         " consumer_id, c.name AS consumer, e.bytes FROM edge e JOIN node p ON p.run_id = e.run_id AND"
+         " consumer_id, c.name AS consumer, CASE WHEN e.bytes = 0 AND e.output >= 0 AND p.output_bytes = 0 AND"
+         " p.bytes_touched IS NULL AND p.op <> '' THEN NULL ELSE e.bytes END AS bytes FROM edge e JOIN node p ON p.run_id = e.run_id AND"
          " p.node_id = e.producer JOIN node c ON c.run_id = e.run_id AND c.node_id = e.consumer")
     VIEW("v_placement",
          "SELECT p.run_id, p.placement_id, p.role, p.name AS placement, n.node_id, n.name AS node, n.op,"
@@ -291,14 +314,15 @@ const char tfc_schema_views[] =
     VIEW("v_tuning", "SELECT device, key, value FROM tuning")
     VIEW("v_memory",
          "SELECT p.run_id, p.placement_id, p.name AS placement, m.device_id, d.name AS device, m.peak_bytes,"
-         " d.memory_bytes AS limit_bytes FROM memory m JOIN placement p ON p.placement = m.placement LEFT"
+         " d.memory_bytes AS limit_bytes, m.complete FROM memory m JOIN placement p ON p.placement = m.placement LEFT"
          " JOIN device d ON d.run_id = p.run_id AND d.device_id = m.device_id")
     VIEW("v_result",
          "SELECT run_id, placement_id, role, name AS placement, algorithm, episode, state, label,"
          " COALESCE(final_median_us, median_us) AS step_median_us, COALESCE(final_q1_us, q1_us) AS"
          " step_q1_us, COALESCE(final_q3_us, q3_us) AS step_q3_us, COALESCE(final_steps, steps) AS"
-         " step_count, simulated_us, transfers, transfer_bytes, message, " POLICY " FROM placement LEFT JOIN"
-         " policy_search q USING (placement)")
+         " step_count, simulated_us, transfers, transfer_bytes, message, " POLICY ", l.load_us, l.samples AS"
+         " load_samples, l.at_once AS load_at_once FROM placement LEFT JOIN policy_search q USING (placement) LEFT JOIN"
+         " load l USING (placement)")
     VIEW("v_proposer",
          "SELECT run_id, name AS algorithm, learned, measured, won, best_simulated_us, best_measured_us FROM proposer")
     VIEW("v_episode",

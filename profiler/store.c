@@ -109,7 +109,7 @@ out:
 
 // Changes tables and views of an older version, or of an empty database, to those of today.
 static tfc_status upgrade(struct tfc_store *store, bool empty, int64_t version) {
-  int64_t segments = 0, launches = 0;
+  int64_t segments = 0, launches = 0, complete = 0;
   TFC_RETURN_IF_ERROR(tfc_store_begin(store));
   if (empty) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_tables, "cannot be written"));
   TFC_RETURN_IF_ERROR(
@@ -119,6 +119,9 @@ static tfc_status upgrade(struct tfc_store *store, bool empty, int64_t version) 
   if (!empty && version <= 2) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_2, "cannot be written"));
   if (!empty && version <= 4) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_4, "cannot be written"));
   if (!empty && version <= 5) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_5, "cannot be written"));
+  TFC_RETURN_IF_ERROR(
+      pragma(store, "SELECT COUNT(*) FROM pragma_table_info('memory') WHERE name = 'complete'", true, &complete));
+  if (!complete) TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_upgrade_11, "cannot be written"));
   TFC_RETURN_IF_ERROR(tfc_store_exec(store, tfc_schema_added, "cannot be written"));
   TFC_RETURN_IF_ERROR(
       pragma(store, "SELECT COUNT(*) FROM pragma_table_info('work') WHERE name = 'segment'", true, &segments));

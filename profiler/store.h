@@ -57,6 +57,7 @@ struct tfc_store_run {
   const char *objective, *algorithms, *label;
   uint64_t seed;
   const char *host, *cpu_model, *blas_core;
+  double started_unix_s; // 0: now
 };
 // Adds a run in state "running". run_ids ascend and are never used twice.
 TFC_MUST_USE tfc_status tfc_store_add_run(struct tfc_store *store, const struct tfc_store_run *run, int64_t *out_id);
@@ -211,6 +212,7 @@ struct tfc_store_transfer {
 struct tfc_store_memory {
   uint32_t device_id;
   uint64_t peak;
+  bool variables_only; // the peak does not have the step's tensors
 };
 TFC_MUST_USE tfc_status tfc_store_add_steps(struct tfc_store *store, int64_t key, const struct tfc_store_step *steps,
                                             size_t count);
@@ -246,6 +248,14 @@ TFC_MUST_USE tfc_status tfc_store_add_policy_search(struct tfc_store *store, int
                                                     const struct tfc_store_policy_search *row);
 TFC_MUST_USE tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t key,
                                              const struct tfc_store_memory *memory, size_t count);
+struct tfc_store_load {    // of a placement, for the throughput objective
+  double load_us;          // the largest load of a device, or the time between the ends of two steps
+  uint32_t samples;        // how often that time was measured; 0: it was computed from the costs of operations
+  uint32_t at_once;        // steps that were under way together; 0: nothing was measured
+  const double *device_us; // [device_count] computed load of each device; NULL: not known
+  uint32_t device_count;
+};
+TFC_MUST_USE tfc_status tfc_store_add_load(struct tfc_store *store, int64_t key, const struct tfc_store_load *load);
 // Stores what a GPU profiler saw in a step (table `work`). `first_device` is added to the works' devices.
 struct tfc_activity_work;
 TFC_MUST_USE tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t step, uint32_t first_device,

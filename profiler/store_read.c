@@ -113,8 +113,9 @@ tfc_status tfc_store_read_proposers(struct tfc_store *store, int64_t run_id, tfc
 }
 
 tfc_status tfc_store_read_memory(struct tfc_store *store, int64_t key, tfc_store_memory_fn fn, void *user) {
-  FOR_ROWS("SELECT device_id, peak_bytes FROM memory WHERE placement = ?1", key, {
-    const struct tfc_store_memory row = {count_of(q, 0), (uint64_t)sqlite3_column_int64(q, 1)};
+  FOR_ROWS("SELECT device_id, peak_bytes, complete = 0 FROM memory WHERE placement = ?1", key, {
+    const struct tfc_store_memory row = {count_of(q, 0), (uint64_t)sqlite3_column_int64(q, 1),
+                                         sqlite3_column_int64(q, 2) != 0};
     s = fn(user, &row);
   });
 }

@@ -26,9 +26,9 @@ static double known(int64_t number, bool is_known) { // an unknown number is sto
 
 tfc_status tfc_store_add_run(struct tfc_store *store, const struct tfc_store_run *run, int64_t *out_id) {
   TFC_RETURN_IF_ERROR(tfc_store_put(store, TFC_STORE_RUN, "SSSFSsiSsiSsss", run->program, run->command, TFC_VERSION,
-                                    unix_now(), run->graph, run->graph_sha256, run->graph_nodes, run->objective,
-                                    run->algorithms, (int64_t)run->seed, run->label, run->host, run->cpu_model,
-                                    run->blas_core));
+                                    run->started_unix_s > 0 ? run->started_unix_s : unix_now(), run->graph,
+                                    run->graph_sha256, run->graph_nodes, run->objective, run->algorithms,
+                                    (int64_t)run->seed, run->label, run->host, run->cpu_model, run->blas_core));
   *out_id = sqlite3_last_insert_rowid(store->db);
   return NULL;
 }
@@ -162,7 +162,13 @@ tfc_status tfc_store_add_policy_search(struct tfc_store *store, int64_t key, con
                        p->other_gain, p->other_s);
 }
 tfc_status tfc_store_add_memory(struct tfc_store *store, int64_t key, const struct tfc_store_memory *m, size_t count) {
-  ROWS(count, TFC_STORE_MEMORY, "iii", key, (int64_t)m[i].device_id, (int64_t)m[i].peak);
+  ROWS(count, TFC_STORE_MEMORY, "iiii", key, (int64_t)m[i].device_id, (int64_t)m[i].peak,
+       (int64_t)!m[i].variables_only);
+}
+tfc_status tfc_store_add_load(struct tfc_store *store, int64_t key, const struct tfc_store_load *l) {
+  TFC_RETURN_IF_ERROR(
+      tfc_store_put(store, TFC_STORE_LOAD, "iFii", key, l->load_us, (int64_t)l->samples, (int64_t)l->at_once));
+  ROWS(l->device_us ? l->device_count : 0, TFC_STORE_DEVICE_LOAD, "iiF", key, (int64_t)i, l->device_us[i]);
 }
 tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t step, uint32_t first_device,
                                const struct tfc_activity_work *w, size_t count) {

@@ -24,6 +24,7 @@ struct side { // one of the runs that are compared
   struct interval step;
   char name[32], math[16];
   double peak, moved_nodes;
+  bool peak_part; // of the variables alone
   bool simulated;
 };
 
@@ -45,13 +46,12 @@ static const char sql_ops[] =
 static const char sql_totals[] =
     TFC_SQL_TOOK "SELECT op, COUNT(*) AS number, SUM(us) AS us FROM took GROUP BY op ORDER BY 3 DESC, op";
 static const char sql_memory[] = "SELECT d.name AS device, m.peak_bytes, m.limit_bytes, " TFC_SQL_SHARE(
-    "busy_us") " AS busy_percent, (SELECT"
-               " COUNT(*) FROM v_placement p WHERE p.run_id = :run AND p.placement_id = :placement AND p.device_id = "
-               "d.device_id) "
-               "AS"
-               " nodes FROM v_device d LEFT JOIN v_memory m ON m.run_id = d.run_id AND m.placement_id = :placement AND "
-               "m.device_id ="
-               " d.device_id WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
+    "busy_us") " AS busy_percent, (SELECT COUNT(*)"
+               " FROM v_placement p WHERE p.run_id = :run AND p.placement_id = :placement AND p.device_id = "
+               "d.device_id) AS nodes, " TFC_SQL_PEAK_COMPLETE
+               " AS complete FROM v_device d LEFT JOIN v_memory m ON m.run_id = d.run_id AND m.placement_id ="
+               " :placement AND m.device_id = d.device_id WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY "
+               "d.device_id";
 // Counts the nodes that are in both runs and changed their device, by the first two parts of their names. :other is the
 // first run, :step is the first run's placement. The runs are united and not joined: see nodes.c.
 static const char sql_moved[] =
@@ -132,6 +132,7 @@ static tfc_status load(struct tfc_store *store, int64_t run, const struct side *
   for (uint32_t r = 0; r < out->memory.row_count; r++) {
     double peak = tfc_table_number(&out->memory, r, "peak_bytes");
     if (peak == peak) out->peak = out->peak == out->peak ? fmax(out->peak, peak) : peak;
+    out->peak_part |= peak > 0 && tfc_table_number(&out->memory, r, "complete") == 0;
   }
   for (uint32_t r = 0; r < out->moved.row_count; r++) out->moved_nodes += tfc_table_number(&out->moved, r, "nodes");
 out:
@@ -344,8 +345,10 @@ static void print_two(const struct side *a, const struct side *b, const struct t
   print_row(out, "moved in a step", tfc_table_number(&a->result, 0, "transfer_bytes"),
             tfc_table_number(&b->result, 0, "transfer_bytes"), true);
   tfc_text_printf(out, "\n");
-  print_row(out, "peak memory of a device", a->peak, b->peak, true);
+  print_row(out, a->peak_part || b->peak_part ? ">peak memory of a device" : "peak memory of a device", a->peak,
+            b->peak, true);
   tfc_text_printf(out, "\n");
+  if (a->peak_part || b->peak_part) tfc_text_printf(out, "  %s\n", tfc_report_peak_note);
   if (b->moved.row_count) {
     tfc_text_printf(out, "\n%.0f nodes are on another device\n", b->moved_nodes);
     for (uint32_t r = 0; r < b->moved.row_count && r < 12; r++) {

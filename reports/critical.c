@@ -8,6 +8,7 @@
 
 #include "reports/critical.h"
 #include "reports/lists.h"
+#include "reports/moves.h"
 #include "reports/reports.h"
 #include "reports/traced.h"
 #include "runtime/base/units.h"
@@ -188,6 +189,19 @@ static void print_path(const struct tfc_table *t, double step_us, struct tfc_tex
   }
 }
 
+void tfc_report_print_moves(const struct tfc_report_lists *path, uint32_t count, bool simulated, struct tfc_text *out) {
+  const struct tfc_table *t = &path->tables[3];
+  char a[32], name[96], from[96], to[96];
+  if (!t->row_count) return;
+  tfc_text_printf(out, "\nWhat to move: by the %s, and each by itself, it would win\n",
+                  simulated ? "simulated step" : "trace of one step");
+  for (uint32_t r = 0; r < t->row_count && r < count; r++)
+    tfc_text_printf(out, "  %10s  %s to %s: %s\n", us_text(a, tfc_table_number(t, r, "won_us")),
+                    tfc_report_fit(from, tfc_table_text(t, r, "source"), 8),
+                    tfc_report_fit(to, tfc_table_text(t, r, "target"), 8),
+                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 44));
+}
+
 // Lists the path of the step args->step, and the shares in the paths of the steps that `sql` selects, which
 // *out_steps gets. `out_end`: when the step ends; `out_graph`: the run has edges.
 static tfc_status list_all(struct tfc_store *store, const struct tfc_query_args *args, const char *sql,
@@ -198,10 +212,11 @@ static tfc_status list_all(struct tfc_store *store, const struct tfc_query_args 
   struct shares types = {0}, edges = {0};
   int64_t total = 0;
   tfc_status s = NULL;
-  lists->names[0] = "path", lists->names[1] = "operations", lists->names[2] = "edges";
-  lists->count = 3;
+  lists->names[0] = "path", lists->names[1] = "operations", lists->names[2] = "edges", lists->names[3] = "moves";
+  lists->count = 4;
   TFC_TRY(s, tfc_traced_load(store, args, &traced));
   TFC_TRY(s, list_path(&traced, lists));
+  TFC_TRY(s, tfc_report_moves(store, args, &traced, &lists->arena, &lists->tables[3]));
   TFC_TRY(s, tfc_traced_edges(store, args, &step_edges));
   *out_graph = traced.edge_count > 0;
   *out_end = traced.end;
@@ -283,6 +298,7 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
                     tfc_report_fit(to, tfc_table_text(t, r, "target"), 8),
                     tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
   }
+  tfc_report_print_moves(&lists, 10, *simulated != 0, text);
   if (*simulated)
     tfc_text_printf(text, "\nThe simulated step, which ends after %s:\n", us_text(a, us_of(end)));
   else

@@ -6,10 +6,13 @@
 
 // Lists the critical path of the representative traced step (tfc_report_focus), in the order of time. Further tables
 // sum up its shares by type of operation and by transferred tensor, over the traced steps of
-// the same phase that are nearest to the median: more than half of them.
+// the same phase that are nearest to the median: more than half of them. The last one says what to move (moves.h).
 TFC_MUST_USE tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out);
 // Makes the same tables of the step args->step alone, for the first screen and the page; without a text.
 TFC_MUST_USE tfc_status tfc_report_critical_step(struct tfc_store *store, const struct tfc_query_args *args,
                                                  struct tfc_report_lists *out);
+
+// Writes the first `count` rows of the moves of `path` (the lists of tfc_report_critical).
+void tfc_report_print_moves(const struct tfc_report_lists *path, uint32_t count, bool simulated, struct tfc_text *out);
 
 #endif

@@ -1,5 +1,5 @@
 // Writes the sentences at the top of a report: why the run ended, how the best measured candidate did in the final
-// turns, and what learning contributed.
+// turns, why a faster rival is not the answer, and what learning contributed.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,33 @@ static const char best_seen_sql[] =
     " USING (run_id) JOIN v_result r ON r.run_id = e.run_id AND r.placement_id = e.placement_id WHERE e.run_id = :run "
     "AND"
     " e.state = 'ok' AND e.step_median_us IS NOT NULL ORDER BY e.step_median_us, e.episode LIMIT 1";
+
+// The same where loads were searched: the candidate with the smallest load.
+static const char best_load_sql[] =
+    "SELECT e.episode, e.algorithm, r.load_us, e.placement_id = v.placement_id AS is_answer, v.load_us AS answer_us "
+    "FROM"
+    " v_episode e JOIN v_run v USING (run_id) JOIN v_result r ON r.run_id = e.run_id AND r.placement_id ="
+    " e.placement_id WHERE e.run_id = :run AND e.state = 'ok' AND r.load_us IS NOT NULL AND (v.load_samples = 0 OR"
+    " r.load_samples > 0) ORDER BY r.load_us, e.episode LIMIT 1";
+
+// What the answer is, if it is a rival: the expert's placement, a single device, or one that was given.
+static const char answer_sql[] =
+    "SELECT r.role, r.placement, r.message, (SELECT COUNT(DISTINCT device_id) FROM v_placement WHERE run_id = :run AND"
+    " placement_id = :placement) AS used, (SELECT MIN(device) FROM v_placement WHERE run_id = :run AND placement_id ="
+    " :placement) AS device, (SELECT COUNT(*) FROM v_device WHERE run_id = :run AND name <> 'whole') AS devices, "
+    "(SELECT"
+    " COUNT(*) > 0 AND SUM(x.device_id <> y.device_id) = 0 FROM v_placement x JOIN v_placement y USING (run_id, "
+    "node_id)"
+    " WHERE run_id = :run AND x.placement = 'expert' AND x.role = 'baseline' AND y.placement_id = :placement) AS expert"
+    " FROM v_result r WHERE r.run_id = :run AND r.placement_id = :placement";
+// Rivals that took less than the answer. A load counts where loads were searched.
+static const char faster_sql[] =
+    "SELECT r.placement_id, r.placement, r.state, r.message, x.loads, CASE WHEN x.loads AND r.placement <> 'whole' THEN"
+    " r.load_us ELSE r.step_median_us END AS us, CASE WHEN x.loads THEN v.load_us ELSE v.step_median_us END AS "
+    "answer_us"
+    " FROM v_result r JOIN v_run v USING (run_id) JOIN (SELECT run_id, objective = 'throughput' AS loads FROM v_run) x"
+    " USING (run_id) WHERE r.run_id = :run AND r.role = 'baseline' AND r.placement_id <> :placement AND us < answer_us"
+    " AND (r.placement = 'whole' OR NOT x.loads OR v.load_samples = 0 OR r.load_samples > 0) ORDER BY us, r.placement";
 
 // The steps of a placement in the final turns that choose the answer.
 static const char choice_sql[] =
@@ -72,7 +99,7 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
     tfc_text_printf(out, "It has not ended, or was killed.");
     return;
   }
-  if (tfc_str_is(state, "interrupted")) {
+  if (tfc_str_is(state, "interrupted") && tfc_str_is(tfc_table_text(run, 0, "program"), "tfc-place")) {
     tfc_text_printf(out, "It was interrupted: tfc-place --resume goes on with it.");
     return;
   }
@@ -80,7 +107,14 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
     tfc_text_printf(out, "It failed.");
     return;
   }
-  if (!tfc_str_is(tfc_table_text(run, 0, "program"), "tfc-place") || wall != wall) return;
+  if (!tfc_str_is(tfc_table_text(run, 0, "program"), "tfc-place")) {
+    const tfc_str ending = tfc_table_text(run, 0, "ending");
+    tfc_text_add(out, ending);
+    if (ending.size && wall == wall)
+      tfc_text_printf(out, " It took %s in all, from loading the graph on.", tfc_show_us(a, wall * 1e6));
+    return;
+  }
+  if (wall != wall) return;
   if (tfc_report_is_modelled(run, 0)) {
     const tfc_str ending = tfc_table_text(run, 0, "ending"); // runs of older versions have none
     if (ending.size)
@@ -118,12 +152,102 @@ void tfc_report_learning(const struct tfc_table *run, struct tfc_text *out) {
   }
 }
 
-tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_table *run,
-                             struct tfc_text *out) {
+static tfc_status tell_load(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_text *out) {
+  struct tfc_table best = {0};
+  char a[32], b[32];
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_query(store, best_load_sql, args, &best));
+  if (!best.row_count) goto out;
+  tfc_text_printf(out, "%sThe candidate with the smallest load is number %.0f by %.*s, %s", out->size ? " " : "",
+                  tfc_table_number(&best, 0, "episode"), TFC_STR_ARG(tfc_table_text(&best, 0, "algorithm")),
+                  tfc_show_us(a, tfc_table_number(&best, 0, "load_us")));
+  if (tfc_table_number(&best, 0, "is_answer") == 1)
+    tfc_text_printf(out, ": the answer.");
+  else
+    tfc_text_printf(out, "; the load of the answer is %s.", tfc_show_us(b, tfc_table_number(&best, 0, "answer_us")));
+out:
+  tfc_table_deinit(&best);
+  return s;
+}
+
+// Tells of a rival that took less than the answer why it is not the answer.
+static tfc_status tell_faster(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_table *t,
+                              uint32_t r, struct tfc_text *out) {
+  const tfc_str name = tfc_table_text(t, r, "placement"), state = tfc_table_text(t, r, "state"),
+                message = tfc_table_text(t, r, "message");
+  const bool loads = tfc_table_number(t, r, "loads") == 1;
+  double there = (double)NAN, answer = (double)NAN;
+  char a[32], b[32];
+  tfc_status s = NULL;
+  tfc_show_us(a, tfc_table_number(t, r, "us")), tfc_show_us(b, tfc_table_number(t, r, "answer_us"));
+  tfc_text_printf(out, "%s", out->size ? " " : "");
+  if (tfc_str_is(name, "whole")) {
+    tfc_text_printf(out, "The undivided machine is faster%s (%s, the answer %s), but is no placement.",
+                    loads ? ", one step after another" : "", a, b);
+    return NULL;
+  }
+  tfc_text_printf(out, "%.*s %s (%s, the answer %s), but ", TFC_STR_ARG(name),
+                  loads ? "has a smaller load" : "took less", a, b);
+  if (tfc_str_is(state, "no fit")) {
+    tfc_text_printf(out, "does not fit in memory.");
+    return NULL;
+  }
+  if (!tfc_str_is(state, "ok")) {
+    tfc_text_printf(out, "%s%s%.*s.", tfc_str_is(state, "illegal") ? "is not allowed" : "was not measured to the end",
+                    message.size ? ": " : "", TFC_STR_ARG(message));
+    return NULL;
+  }
+  if (loads) {
+    tfc_text_printf(out, "could not be run to the end.");
+    return NULL;
+  }
+  TFC_TRY(s, choice_us(store, *args, tfc_table_number(t, r, "placement_id"), &there));
+  TFC_TRY(s, choice_us(store, *args, (double)args->placement, &answer));
+  if (there == there && answer == answer && there > answer)
+    tfc_text_printf(out, "lost in the turns that chose the answer (%s, the answer %s).", tfc_show_us(a, there),
+                    tfc_show_us(b, answer));
+  else if (there == there && answer == answer)
+    tfc_text_printf(out, "was not in all turns that chose the answer.");
+  else
+    tfc_text_printf(out, "was not in the turns that chose the answer%s%.*s.", message.size ? ": " : "",
+                    TFC_STR_ARG(message));
+out:
+  return s;
+}
+
+static tfc_status tell_rivals(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_table *run,
+                              struct tfc_text *out) {
+  struct tfc_table answer = {0}, faster = {0};
+  tfc_status s = NULL;
+  if (args->placement < 0 || !tfc_str_is(tfc_table_text(run, 0, "program"), "tfc-place") ||
+      flag_of(tfc_table_text(run, 0, "command"), "--evaluate").size ||
+      tfc_table_find(run, 0, "placement_id")->kind == TFC_CELL_NULL)
+    return NULL;
+  TFC_TRY(s, tfc_table_query(store, answer_sql, args, &answer));
+  TFC_TRY(s, tfc_table_query(store, faster_sql, args, &faster));
+  if (!answer.row_count) goto out;
+  const tfc_str name = tfc_table_text(&answer, 0, "placement"), device = tfc_table_text(&answer, 0, "device");
+  const bool rival = tfc_str_is(tfc_table_text(&answer, 0, "role"), "baseline");
+  const char *space = out->size ? " " : "";
+  if (rival && tfc_str_is(name, "expert"))
+    tfc_text_printf(out, "%sThe answer is the expert's placement: no other was faster.", space);
+  else if (tfc_table_number(&answer, 0, "expert") == 1)
+    tfc_text_printf(out, "%sThe answer is the expert's placement, found again.", space);
+  else if (tfc_table_number(&answer, 0, "used") == 1 && tfc_table_number(&answer, 0, "devices") > 1)
+    tfc_text_printf(out, "%sThe answer is one device: all of it is on %.*s.", space, TFC_STR_ARG(device));
+  else if (rival)
+    tfc_text_printf(out, "%sThe answer is the rival %.*s.", space, TFC_STR_ARG(name));
+  for (uint32_t r = 0; r < faster.row_count && r < 3; r++) TFC_TRY(s, tell_faster(store, args, &faster, r, out));
+out:
+  tfc_table_deinit(&answer);
+  tfc_table_deinit(&faster);
+  return s;
+}
+
+static tfc_status tell_best(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_text *out) {
   struct tfc_table best = {0};
   char a[32], b[32], c[32];
   tfc_status s = NULL;
-  add_reason(run, out);
   TFC_TRY(s, tfc_table_query(store, best_seen_sql, args, &best));
   if (!best.row_count) goto out;
   const double answer = tfc_table_number(&best, 0, "answer_us");
@@ -150,5 +274,16 @@ tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_arg
     tfc_text_printf(out, ".");
 out:
   tfc_table_deinit(&best);
+  return s;
+}
+
+tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_table *run,
+                             struct tfc_text *out) {
+  tfc_status s = NULL;
+  add_reason(run, out);
+  TFC_TRY(s, tfc_str_is(tfc_table_text(run, 0, "objective"), "throughput") ? tell_load(store, args, out)
+                                                                           : tell_best(store, args, out));
+  TFC_TRY(s, tell_rivals(store, args, run, out));
+out:
   return s;
 }

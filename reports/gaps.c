@@ -190,7 +190,9 @@ tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_r
                     tfc_show_us(c, tfc_table_number(devices, r, "transfer_us")),
                     tfc_show_us(d, tfc_table_number(devices, r, "other_us")),
                     tfc_show_us(e, tfc_table_number(devices, r, "end_us")));
-  tfc_text_printf(text, "\n");
+  tfc_text_printf(text, "\n  By cause, of this step: until the producer of the last input had ended (for\n"
+                        "  others), then that input's transfer, then what is left. `show` divides by\n"
+                        "  the clock (v_busy): there, all time in which any tensor was arriving counts.\n\n");
   for (uint32_t r = 0; r < gaps->row_count && r < SHOWN; r++) {
     tfc_text_printf(text, "  ");
     tfc_report_gap(gaps, r, text);

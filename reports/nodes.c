@@ -70,6 +70,10 @@ static const char *us_text(char *buffer, double us) {
   return us == us ? tfc_show_us(buffer, us) : "-";
 }
 
+static const char *bytes_text(char *buffer, double bytes) {
+  return bytes == bytes ? tfc_show_bytes(buffer, bytes) : "-";
+}
+
 tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
   enum { SHOWN = 40 };
   struct tfc_report_lists lists = {.names = {"nodes"}};
@@ -96,7 +100,7 @@ tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_
     double q1 = tfc_table_number(t, r, "q1_us"), q3 = tfc_table_number(t, r, "q3_us");
     snprintf(spread, sizeof spread, "%s", us_text(b, (q3 - q1) / 2));
     tfc_text_printf(&lists.text, "  %-9s %10s %9s %9s", us_text(a, tfc_table_number(t, r, "step_us")), spread,
-                    tfc_show_bytes(c, tfc_table_number(t, r, "output_bytes")),
+                    bytes_text(c, tfc_table_number(t, r, "output_bytes")),
                     us_text(d, tfc_table_number(t, r, "slack_us")));
     tfc_text_printf(&lists.text, " %-10s %s\n", tfc_report_fit(op, tfc_table_text(t, r, "device"), 10),
                     tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
@@ -109,7 +113,8 @@ tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_
     tfc_text_printf(&lists.text, "\nIn a step: all its runs in step %lld%s.\n", (long long)args.step,
                     *simulated ? ", which was simulated" : ", the traced one nearest to the median");
   tfc_text_printf(&lists.text,
-                  "Half range: half of the distance between the quartiles. Bytes: of the outputs.\n"
+                  "Half range: half of the distance between the quartiles.\n"
+                  "Bytes: of the outputs; -: they have no shape before they run.\n"
                   "Slack: how much later it could have ended in a step that takes no longer%s.\n",
                   traced.edge_count ? "" : "\n(this run has no edges that would tell)");
   if (lists.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");

@@ -25,8 +25,10 @@ static void add_load_verdict(struct tfc_page *p, double answer) {
   const bool modelled = tfc_page_modelled(p);
   char a[32];
   tfc_page_add(p, "<p class=\"verdict\">Searched for the smallest load of the busiest device. ");
-  if (modelled && p->document && p->document->value_us == p->document->value_us)
-    tfc_page_add(p, "It is <strong>%s</strong>, as simulated. ", tfc_html_us(a, p->document->value_us));
+  const double load = tfc_page_number(p, "load_us"), samples = tfc_page_number(p, "load_samples");
+  if (load == load && !(samples > 0)) // what was measured follows below
+    tfc_page_add(p, "It is <strong>%s</strong>, %s. ", tfc_html_us(a, load),
+                 modelled ? "as simulated" : "computed from measured operations");
   for (uint32_t r = 0; r < p->in_flight.row_count; r++) {
     if (tfc_table_number(&p->in_flight, r, "placement_id") != id) continue;
     tfc_page_add(p, "With steps %.*s one ends every <strong>%s</strong>. ",
@@ -34,13 +36,31 @@ static void add_load_verdict(struct tfc_page *p, double answer) {
                  tfc_html_us(a, tfc_table_number(&p->in_flight, r, "apart_us")));
     break; // rows are ordered: the fastest mode comes first
   }
-  if (speedup == speedup) tfc_page_add(p, "Against the best single device: %.2f times", speedup);
+  if (speedup == speedup) tfc_page_add(p, "The load of the best single device is %.2f times as large", speedup);
   if (speedup == speedup && low == low)
     tfc_page_add(p, " (95&nbsp;%% interval %.2f to %.2f)", low, tfc_page_number(p, "speedup_high"));
   tfc_page_add(p,
                modelled ? "%s One step by itself, which is shown below, would take <strong>%s</strong>.</p>\n"
                         : "%s The steps below ran one at a time: <strong>%s</strong> each.</p>\n",
                speedup == speedup ? "." : "", tfc_html_us(a, answer));
+}
+
+static void add_load_cards(struct tfc_page *p) {
+  const double load = tfc_page_number(p, "load_us"), single = tfc_page_number(p, "best_single_load_us"),
+               samples = tfc_page_number(p, "load_samples");
+  char a[32], ratio[32], text[160];
+  if (load != load) return;
+  if (samples > 0)
+    snprintf(text, sizeof text, "from the end of one step to that of the next, %.0f at once",
+             tfc_page_number(p, "load_at_once"));
+  else
+    snprintf(text, sizeof text, "load of the busiest device, %s", tfc_report_load_how(samples, tfc_page_modelled(p)));
+  add_card(p, " main", tfc_html_us(a, load), text);
+  if (single != single) return;
+  snprintf(ratio, sizeof ratio, "%.2f×", single / load);
+  snprintf(text, sizeof text, "%s against the best single device (%s)", samples > 0 ? "rate" : "load",
+           tfc_html_us(a, single));
+  add_card(p, "", ratio, text);
 }
 
 static void add_verdict(struct tfc_page *p) {
@@ -135,7 +155,9 @@ void tfc_page_head(struct tfc_page *p) {
   const char *too_large = tfc_report_is_too_large(&p->run, 0) ? "; the answer does not fit in memory" : "";
   const size_t said = strlen(text);
   snprintf(text + said, sizeof text - said, "%s", too_large);
-  if (answer == answer) add_card(p, " main", tfc_html_us(a, answer), text);
+  const bool loads = tfc_str_is(tfc_page_text(p, "objective"), "throughput");
+  if (loads) add_load_cards(p);
+  if (answer == answer) add_card(p, loads ? "" : " main", tfc_html_us(a, answer), text);
   static const struct {
     const char *column, *text;
   } rivals[] = {{"best_single_us", "against the best single device"},
@@ -146,14 +168,17 @@ void tfc_page_head(struct tfc_page *p) {
     if (rival != rival || !(answer > 0)) continue;
     char ratio[32];
     snprintf(ratio, sizeof ratio, "%.2f×", rival / answer);
-    snprintf(text, sizeof text, "%s (%s)%s", rivals[i].text, tfc_html_us(a, rival), too_large);
+    snprintf(text, sizeof text, "%s%s (%s)%s", loads ? "one step alone, " : "", rivals[i].text, tfc_html_us(a, rival),
+             too_large);
     add_card(p, "", ratio, text);
   }
-  if (bound > 0 && answer == answer && !tfc_str_is(tfc_page_text(p, "objective"), "throughput")) {
+  const double searched = loads ? tfc_page_number(p, "load_us") : answer; // what the bound is about
+  // Of an answer that does not fit it would say nothing: one that fits may be nearer or farther.
+  if (bound > 0 && searched == searched && !*too_large) {
     char gap[32];
-    snprintf(gap, sizeof gap, "%.0f %%", 100 * (answer / bound - 1));
-    snprintf(text, sizeof text, "above the lower bound of %s (%.*s)", tfc_html_us(a, bound),
-             TFC_STR_ARG(tfc_page_text(p, "bound_name")));
+    snprintf(gap, sizeof gap, "%.0f %%", 100 * (searched / bound - 1));
+    snprintf(text, sizeof text, "above the lower bound%s of %s (%.*s)", loads ? " of the load" : "",
+             tfc_html_us(a, bound), TFC_STR_ARG(tfc_page_text(p, "bound_name")));
     add_card(p, "", gap, text);
   }
   if (tau == tau) {

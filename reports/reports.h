@@ -59,6 +59,9 @@ void tfc_report_gpu_math(struct tfc_store *store, const struct tfc_query_args *a
 // the terminal and the page list these apart from the others.
 // `modelled`: nothing was run.
 bool tfc_report_is_folded(const struct tfc_table *results, uint32_t row, bool modelled);
+// How a load is known: "measured" (with several steps under way), "computed" from measured operations, or "simulated".
+const char *tfc_report_load_how(double samples, bool modelled);
+extern const char tfc_report_peak_note[]; // what a ">" before a peak of memory means
 // The terminal and the page show so many warnings of a run at first.
 enum { TFC_REPORT_WARNINGS = 5 };
 

@@ -15,7 +15,8 @@
 #include "runtime/base/units.h"
 
 const char tfc_report_sql_pairs[] =
-    "SELECT source, target, COUNT(*) AS number, SUM(bytes) AS bytes, SUM(duration_us) AS time_us FROM v_transfer WHERE"
+    "SELECT source, target, COUNT(*) AS number, SUM(bytes) AS bytes, SUM(duration_us) AS time_us, MIN(how) AS how FROM "
+    "v_transfer WHERE"
     " run_id = :run AND placement_id = :placement AND step = :step GROUP BY source_id, target_id ORDER BY bytes DESC,"
     " source, target";
 // Finds the best rates that operations of at least 20 us reached on any device of the run. The 5 % of them with the
@@ -30,6 +31,16 @@ const char tfc_report_sql_rates[] =
 static const char sql_nodes[] = "SELECT n.name, n.flops, n.bytes_touched, (SELECT MIN(c.fastest_us) FROM v_cost c WHERE"
                                 " c.run_id = n.run_id AND c.node_id = n.node_id) AS fastest_us, n.node_id FROM v_node n"
                                 " WHERE n.run_id = :run";
+// Medians as `nodes` has them (tfc_report_sql_nodes), of the nodes whose numbers are put in.
+static const char sql_medians[] =
+    "WITH mine AS MATERIALIZED (SELECT node_id, device, duration_us AS us FROM v_op WHERE run_id = :run AND "
+    "placement_id"
+    " = :placement AND node_id IN (%s)), ranked AS (SELECT node_id, device, us, ROW_NUMBER() OVER (PARTITION BY "
+    "node_id,"
+    " device ORDER BY us) - 1 AS k, COUNT(*) OVER (PARTITION BY node_id, device) - 1 AS last FROM mine) SELECT node_id,"
+    " device, SUM(CASE k WHEN 2 * last / 4 THEN us * (1 - 2 * last %% 4 / 4.0) WHEN 2 * last / 4 + 1 THEN us * (2 * "
+    "last"
+    " %% 4 / 4.0) ELSE 0 END) AS median_us FROM ranked GROUP BY node_id, device";
 static const char sql_dispatch[] = "SELECT name, dispatch_us FROM v_device WHERE run_id = :run";
 
 static const char *winnings_heading(const struct tfc_report_summary *m) {
@@ -44,8 +55,8 @@ static const char *winnings_heading(const struct tfc_report_summary *m) {
 // waited for them. It counts from the producer's end on, so it includes waiting for the link.
 static tfc_status list_pairs(const struct tfc_table *rows, const struct tfc_table *gaps, struct tfc_table *out,
                              struct tfc_arena *arena) {
-  static const char *const columns[] = {"source",  "target",     "number",        "bytes",
-                                        "time_us", "exposed_us", "overlapped_us", NULL};
+  static const char *const columns[] = {"source",     "target",        "number", "bytes", "time_us",
+                                        "exposed_us", "overlapped_us", "how",    NULL};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_table_init(out, columns));
   for (uint32_t r = 0; r < rows->row_count; r++) {
@@ -61,6 +72,8 @@ static tfc_status list_pairs(const struct tfc_table *rows, const struct tfc_tabl
     row[2] = *tfc_table_find(rows, r, "number"), row[3] = *tfc_table_find(rows, r, "bytes");
     const double took = tfc_table_number(rows, r, "time_us");
     row[4] = tfc_cell_real(took), row[5] = tfc_cell_real(exposed), row[6] = tfc_cell_real(fmax(took - exposed, 0));
+    const tfc_str how = tfc_table_text(rows, r, "how");
+    if (how.size) row[7] = tfc_cell_text(tfc_arena_str(arena, how));
   }
 out:
   return s;
@@ -178,6 +191,33 @@ out:
   return s;
 }
 
+// Fills `medians` with the operations of the path; a run has many more.
+static tfc_status find_medians(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_table *path,
+                               const struct tfc_table *nodes, struct tfc_table *medians) {
+  tfc_status s = NULL;
+  struct tfc_strmap id_of = {0};
+  struct tfc_text ids = {0};
+  char *sql = NULL;
+  for (uint32_t n = 0; n < nodes->row_count; n++)
+    if (!tfc_strmap_put(&id_of, tfc_table_cell(nodes, n, 0)->text, (uint64_t)tfc_table_cell(nodes, n, 4)->integer,
+                        NULL))
+      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  tfc_text_printf(&ids, "-1");
+  for (uint32_t r = 0; r < path->row_count; r++) {
+    const uint64_t *id = tfc_strmap_get(&id_of, tfc_table_text(path, r, "node"));
+    if (id && tfc_str_is(tfc_table_text(path, r, "kind"), "operation"))
+      tfc_text_printf(&ids, ",%llu", (unsigned long long)*id);
+  }
+  if (ids.failed || !(sql = tfc_format(sql_medians, ids.data)))
+    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  TFC_TRY(s, tfc_table_query(store, sql, args, medians));
+out:
+  tfc_strmap_deinit(&id_of);
+  tfc_text_deinit(&ids);
+  free(sql);
+  return s;
+}
+
 tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_args *args,
                                 struct tfc_report_summary *out) {
   struct tfc_report_summary m = {.lists = {.names = {"pairs", "winnings"}, .count = 2}};
@@ -190,7 +230,7 @@ tfc_status tfc_report_summarize(struct tfc_store *store, const struct tfc_query_
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_rates, args, &rates));
   TFC_TRY(s, tfc_table_query(store, sql_dispatch, args, &devices));
   m.modelled = *tfc_report_simulated(store, args) != 0;
-  if (!m.modelled) TFC_TRY(s, tfc_table_query(store, tfc_report_sql_nodes, args, &medians));
+  if (!m.modelled) TFC_TRY(s, find_medians(store, args, &m.path.tables[0], &nodes, &medians));
   m.has_rates = tfc_table_number(&rates, 0, "flops_per_us") > 0 || tfc_table_number(&rates, 0, "bytes_per_us") > 0;
   TFC_TRY(s, list_pairs(&pairs, &m.gaps.tables[0], &m.lists.tables[0], &m.lists.arena));
   TFC_TRY(s, list_winnings(&m.path.tables[0], &nodes, &medians, &rates, &devices, m.modelled, &m.lists.tables[1],
@@ -242,6 +282,9 @@ static void print_pairs(const struct tfc_table *pairs, bool modelled, struct tfc
         tfc_show_us(d, tfc_table_number(pairs, r, "overlapped_us")));
   }
   if (pairs->row_count > 12) tfc_text_printf(out, "  and %u more pairs\n", pairs->row_count - 12);
+  bool handed = false;
+  for (uint32_t r = 0; r < pairs->row_count; r++) handed |= tfc_str_is(tfc_table_text(pairs, r, "how"), "handed over");
+  if (handed) tfc_text_printf(out, "  devices share memory: tensors are handed over, no byte of them is copied\n");
 }
 
 static void print_path(const struct tfc_report_lists *path, bool modelled, struct tfc_text *out) {
@@ -298,6 +341,7 @@ tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_ar
     print_pairs(&m.lists.tables[0], m.modelled, out);
     print_path(&m.path, m.modelled, out);
     print_winnings(&m, out);
+    tfc_report_print_moves(&m.path, 3, m.modelled, out);
   } else
     tfc_text_printf(out, "\nNo step of the answer was recorded operation by operation.\n");
   if (*tfc_store_path(store) == 0 || args->step >= 0) tfc_text_printf(out, "\n");

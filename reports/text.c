@@ -13,19 +13,21 @@
 
 const char tfc_report_sql_runs[] =
     "SELECT run_id, state, program, graph, label, started_unix_s, wall_s, step_median_us, step_count, whole_us,"
-    " best_single_us, expert_us, algorithm, episodes FROM v_run ORDER BY run_id";
+    " best_single_us, expert_us, algorithm, episodes, load_us, best_single_load_us FROM v_run ORDER BY run_id";
 const char tfc_report_sql_warnings[] = "SELECT number, text FROM v_warning WHERE run_id = :run ORDER BY number";
 const char tfc_report_sql_run[] = "SELECT * FROM v_run WHERE run_id = :run";
 // Lists the undivided machine first, then the answer, then rivals by their time, then placements that were only
-// simulated. Other candidates of the search are not listed.
+// simulated. Where loads were searched they count, and not the times. Other candidates of the search are not listed.
 const char tfc_report_sql_results[] =
     "SELECT r.placement_id, r.role, r.placement, r.algorithm, r.state, r.label, r.step_median_us, r.step_q1_us,"
     " r.step_q3_us, r.step_count, r.simulated_us, r.transfers, r.transfer_bytes, r.message,"
-    " r.placement_id = v.placement_id AS is_answer"
+    " r.placement_id = v.placement_id AS is_answer, r.load_us, r.load_samples, r.load_at_once"
     " FROM v_result r JOIN v_run v USING (run_id)"
     " WHERE r.run_id = :run AND (r.role <> 'candidate' OR r.placement_id = v.placement_id)"
-    " ORDER BY r.placement <> 'whole', is_answer DESC, r.state = 'modelled', r.step_median_us IS NULL,"
+    " ORDER BY r.placement <> 'whole', is_answer DESC, r.state = 'modelled', v.objective = 'throughput' AND"
+    " r.load_us IS NULL, CASE v.objective WHEN 'throughput' THEN r.load_us END, r.step_median_us IS NULL,"
     " r.step_median_us, r.simulated_us, r.placement";
+const char tfc_report_peak_note[] = ">: of the variables alone; the tensors of the step come on top";
 #define IDLE(cause) " " TFC_SQL_SHARE("idle_" cause "_us") " AS idle_" cause "_percent,"
 const char tfc_report_sql_devices[] = TFC_SQL_TOOK
     "SELECT d.device_id, d.name, d.kind, d.model, d.label, d.cores, d.memory_limit_bytes,"
@@ -36,6 +38,9 @@ const char tfc_report_sql_devices[] = TFC_SQL_TOOK
                " (SELECT COUNT(*) FROM took o WHERE o.device_id = d.device_id) AS operations,"
                " (SELECT m.peak_bytes FROM v_memory m WHERE m.run_id = d.run_id AND m.placement_id = :placement AND"
                "   m.device_id = d.device_id) AS peak_bytes,"
+               " " TFC_SQL_PEAK_COMPLETE " AS peak_complete,"
+               " (SELECT l.load_us FROM v_load l WHERE l.run_id = d.run_id AND l.placement_id = :placement AND"
+               "   l.device_id = d.device_id) AS load_us,"
                " (SELECT SUM(t.bytes) FROM v_transfer t WHERE t.run_id = d.run_id AND t.placement_id = :placement "
                "AND"
                "   t.step = :step AND t.target_id = d.device_id) AS received_bytes"
@@ -114,12 +119,13 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
                     TFC_STR_ARG(state), when, TFC_STR_ARG(tfc_table_text(&t, r, "program")),
                     tfc_report_fit(name, graph, 34));
     // The times are on a line of their own: side by side they would not fit into 80 columns.
-    static const char *const columns[] = {"step_median_us", "whole_us", "best_single_us", "expert_us"},
-                             *const words[] = {"step", "whole", "single", "expert"};
+    static const char *const columns[] = {"load_us",  "best_single_load_us", "step_median_us",
+                                          "whole_us", "best_single_us",      "expert_us"},
+                             *const words[] = {"load", "single's load", "step", "whole", "single", "expert"};
     size_t used = 0;
     const bool simulated = tfc_report_is_modelled(&t, r);
     if (tfc_report_is_too_large(&t, r)) add_part(out, &used, "does not fit in memory");
-    for (size_t c = 0; c < 4; c++) {
+    for (size_t c = 0; c < 6; c++) {
       const double us = tfc_table_number(&t, r, columns[c]);
       if (us != us) continue;
       snprintf(part, sizeof part, "%s %s%s", words[c], show(a, us), simulated ? " (simulated)" : "");
@@ -154,6 +160,9 @@ static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
                     tfc_table_number(devices, r, "idle_dependency_percent"),
                     tfc_table_number(devices, r, "idle_end_percent"), tfc_show_us(a, gap == gap ? gap : 0));
   }
+  if (said)
+    tfc_text_printf(out, "  By the clock (v_busy): time in which any tensor was arriving is \"transfer\".\n"
+                         "  `gaps` divides by the last input that an operation waited for.\n");
 }
 
 // Breaks lines at spaces, at 80 columns; a longer word is cut, but not within a character. Characters that control a
@@ -222,13 +231,17 @@ out:
   return s;
 }
 
+const char *tfc_report_load_how(double samples, bool modelled) {
+  return samples > 0 ? "measured" : modelled ? "simulated" : "computed";
+}
+
 bool tfc_report_is_folded(const struct tfc_table *results, uint32_t row, bool modelled) {
   const double us = tfc_table_number(results, row, "step_median_us");
   return us != us && tfc_str_is(tfc_table_text(results, row, "state"), "modelled") &&
          (modelled || !tfc_table_text(results, row, "message").size);
 }
 
-static void add_folded(const struct tfc_table *results, bool modelled, struct tfc_text *out) {
+static void add_folded(const struct tfc_table *results, bool modelled, bool loads, struct tfc_text *out) {
   struct tfc_text text = {0};
   char a[32];
   for (uint32_t r = 0; r < results->row_count; r++)
@@ -236,11 +249,99 @@ static void add_folded(const struct tfc_table *results, bool modelled, struct tf
       tfc_text_printf(&text, "%s%.*s %s",
                       text.size  ? ", "
                       : modelled ? "each algorithm by itself: "
+                      : loads    ? "only simulated (loads): "
                                  : "only simulated: ",
                       TFC_STR_ARG(tfc_table_text(results, r, "placement")),
-                      show(a, tfc_table_number(results, r, "simulated_us")));
+                      show(a, tfc_table_number(results, r, loads ? "load_us" : "simulated_us")));
   if (text.size) add_wrapped(out, "  ", (tfc_str){text.data, text.size});
   tfc_text_deinit(&text);
+}
+
+// An answer that does not fit in memory is not compared with a bound: one that fits may be nearer or farther.
+static void add_bound(const struct tfc_table *run, double answer, bool loads, struct tfc_text *out) {
+  struct tfc_text line = {0};
+  char a[32];
+  const double bound = tfc_table_number(run, 0, "bound_us");
+  tfc_text_printf(&line, "Lower bound%s: %s (%.*s)", loads ? " of the load" : "", show(a, bound),
+                  TFC_STR_ARG(tfc_table_text(run, 0, "bound_name")));
+  if (tfc_report_is_too_large(run, 0))
+    tfc_text_printf(&line, "; the answer does not fit in memory");
+  else if (answer == answer)
+    tfc_text_printf(&line, "; the answer is %.1f %% above it", 100 * (answer / bound - 1));
+  add_wrapped(out, "", (tfc_str){line.data, line.size});
+  tfc_text_deinit(&line);
+}
+
+// The loads of devices, which are computed from the costs of operations also where steps under way were measured.
+static void add_loads(const struct tfc_table *devices, struct tfc_text *out) {
+  struct tfc_text line = {0};
+  char a[32], name[96];
+  for (uint32_t r = 0; r < devices->row_count; r++) {
+    const double us = tfc_table_number(devices, r, "load_us");
+    if (us == us)
+      tfc_text_printf(&line, "%s%s %s",
+                      line.size ? ", " : "loads: ", tfc_report_fit(name, tfc_table_text(devices, r, "name"), 20),
+                      tfc_show_us(a, us));
+  }
+  if (line.size) add_wrapped(out, "  ", (tfc_str){line.data, line.size});
+  tfc_text_deinit(&line);
+}
+
+// What the search looked for, of the answer: the largest load of a device.
+static void add_load_answer(const struct tfc_table *run, double load, bool modelled, struct tfc_text *out) {
+  const double at_once = tfc_table_number(run, 0, "load_at_once"), samples = tfc_table_number(run, 0, "load_samples");
+  char a[32], b[32];
+  if (load != load)
+    tfc_text_printf(out, "Searched for the smallest load of the busiest device.\n");
+  else if (samples > 0)
+    tfc_text_printf(out, "Searched for the smallest load: a step ends every %s (measured, %.0f at once).\n",
+                    show(a, load), at_once);
+  else
+    tfc_text_printf(out, "Searched for the smallest load of the busiest device: %s (%s).\n", show(a, load),
+                    modelled ? "simulated" : "computed\nfrom measured operations");
+  const double single = tfc_table_number(run, 0, "best_single_load_us");
+  if (single == single) tfc_text_printf(out, "Load of the best single device: %s. ", show(b, single));
+  tfc_text_printf(out, "\"step alone\": one step at a time.\n");
+}
+
+// The rest of a placement's row: its step.
+static void add_step(const struct tfc_table *results, uint32_t r, double answer, bool modelled, struct tfc_text *out) {
+  char a[32], b[32], c[32], spread[72] = "";
+  const double median = tfc_table_number(results, r, "step_median_us"), q1 = tfc_table_number(results, r, "step_q1_us"),
+               steps = tfc_table_number(results, r, "step_count");
+  const tfc_str how = tfc_table_text(results, r, "state");
+  const bool exact = median == median && q1 != q1; // a simulated step
+  if (median == median && !exact)
+    snprintf(spread, sizeof spread, "%s .. %s", show(b, q1), show(c, tfc_table_number(results, r, "step_q3_us")));
+  else if (!exact)
+    snprintf(spread, sizeof spread, "%.*s", (int)(how.size > 20 ? 20 : how.size), how.data);
+  tfc_text_printf(out, " %9s %20s", show(a, median), spread);
+  if (exact || (modelled && !steps))
+    tfc_text_printf(out, "      ");
+  else
+    tfc_text_printf(out, " %5.0f", steps);
+  if (median == median && answer == answer && answer > 0)
+    tfc_text_printf(out, " %7.3fx", median / answer);
+  else
+    tfc_text_printf(out, " %8s", "");
+  tfc_text_printf(out, " %9s\n", show(b, tfc_table_number(results, r, "simulated_us")));
+  if (median == median && !tfc_str_is(how, "ok")) add_wrapped(out, "    ", how);
+}
+
+// The rest of a placement's row where loads were searched. answer: the answer's load.
+static void add_load(const struct tfc_table *results, uint32_t r, double answer, bool modelled, struct tfc_text *out) {
+  char a[32], b[32], ratio[24] = "", count[16] = "";
+  const bool is_answer = tfc_table_number(results, r, "is_answer") == 1;
+  const double load = is_answer ? answer : tfc_table_number(results, r, "load_us"),
+               step = tfc_table_number(results, r, "step_median_us"),
+               steps = tfc_table_number(results, r, "step_count");
+  const tfc_str how = tfc_table_text(results, r, "state");
+  if (load == load && answer > 0) snprintf(ratio, sizeof ratio, "%.3fx", load / answer);
+  if (step == step && !modelled) snprintf(count, sizeof count, "%.0f", steps);
+  tfc_text_printf(out, " %10s %-10s %8s %12s %5s\n", show(a, load),
+                  load == load ? tfc_report_load_how(tfc_table_number(results, r, "load_samples"), modelled) : "",
+                  ratio, show(b, step), count);
+  if (!tfc_str_is(how, "ok") && !tfc_str_is(how, "modelled")) add_wrapped(out, "    ", how);
 }
 
 tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
@@ -263,49 +364,35 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   tfc_str cpu = tfc_table_text(&run, 0, "cpu_model");
   tfc_text_printf(out, "  %s%sseed %.0f; %.0f candidates measured\n\n", tfc_report_fit(text, cpu, 36),
                   cpu.size ? "; " : "", tfc_table_number(&run, 0, "seed"), tfc_table_number(&run, 0, "episodes"));
-  double answer = tfc_table_number(&run, 0, "step_median_us");
+  double answer = tfc_table_number(&run, 0, "step_median_us"), load = tfc_table_number(&run, 0, "load_us");
   const bool modelled = tfc_report_is_modelled(&run, 0);
+  const bool loads = tfc_str_is(tfc_table_text(&run, 0, "objective"), "throughput");
   if (results.row_count > 0) {
-    tfc_text_printf(out, "  %-20s %9s %20s %5s %8s %9s\n",
-                    *tfc_report_simulated(store, &args) ? "simulated placement" : "placement", "step", "quartiles",
-                    "steps", "to found", "simulated");
+    if (loads)
+      tfc_text_printf(out, "  %-20s %10s %-10s %8s %12s %5s\n", "placement", "load", "", "to found", "step alone",
+                      "steps");
+    else
+      tfc_text_printf(out, "  %-20s %9s %20s %5s %8s %9s\n",
+                      *tfc_report_simulated(store, &args) ? "simulated placement" : "placement", "step", "quartiles",
+                      "steps", "to found", "simulated");
     for (uint32_t r = 0; r < results.row_count; r++) {
       if (tfc_report_is_folded(&results, r, modelled)) continue;
-      double median = tfc_table_number(&results, r, "step_median_us");
-      bool is_answer = tfc_table_number(&results, r, "is_answer") == 1;
-      tfc_str name = tfc_table_text(&results, r, "placement"), how = tfc_table_text(&results, r, "state"),
-              message = tfc_table_text(&results, r, "message");
-      bool named = is_answer && !tfc_str_is(name, "answer") && name.size <= 11;
-      char spread[72], called[112];
+      tfc_str name = tfc_table_text(&results, r, "placement");
+      const bool is_answer = tfc_table_number(&results, r, "is_answer") == 1;
+      const bool named = is_answer && !tfc_str_is(name, "answer") && name.size <= 11;
+      char called[112];
       snprintf(called, sizeof called, "%s%s", tfc_report_fit(text, name, 20), named ? " (answer)" : "");
       tfc_text_printf(out, "%s%-20s", is_answer ? "> " : "  ", called);
-      const double steps = tfc_table_number(&results, r, "step_count"),
-                   q1 = tfc_table_number(&results, r, "step_q1_us");
-      const bool exact = median == median && q1 != q1; // a simulated step
-      if (exact)
-        *spread = 0;
-      else if (median == median)
-        snprintf(spread, sizeof spread, "%s .. %s", show(b, q1), show(c, tfc_table_number(&results, r, "step_q3_us")));
+      if (loads)
+        add_load(&results, r, load, modelled, out);
       else
-        snprintf(spread, sizeof spread, "%.*s", (int)(how.size > 20 ? 20 : how.size), how.data);
-      tfc_text_printf(out, " %9s %20s", show(a, median), spread);
-      if (exact || (modelled && !steps))
-        tfc_text_printf(out, "      ");
-      else
-        tfc_text_printf(out, " %5.0f", steps);
-      if (median == median && answer == answer && answer > 0)
-        tfc_text_printf(out, " %7.3fx", median / answer);
-      else
-        tfc_text_printf(out, " %8s", "");
-      tfc_text_printf(out, " %9s\n", show(b, tfc_table_number(&results, r, "simulated_us")));
-      if (median == median && !tfc_str_is(how, "ok")) add_wrapped(out, "    ", how);
-      add_wrapped(out, "    ", message);
+        add_step(&results, r, answer, modelled, out);
+      add_wrapped(out, "    ", tfc_table_text(&results, r, "message"));
     }
-    add_folded(&results, modelled, out);
+    add_folded(&results, modelled, loads, out);
     tfc_text_printf(out, "\n");
   }
-  const bool loads = tfc_str_is(tfc_table_text(&run, 0, "objective"), "throughput");
-  if (loads) tfc_text_printf(out, "Searched for the smallest load; the steps above ran one at a time.\n");
+  if (loads) add_load_answer(&run, load, modelled, out);
   for (uint32_t r = 0; r < in_flight.row_count; r++)
     tfc_text_printf(out, "%s%.*s, steps %.*s: one ends every %s (%.0f times)\n",
                     r ? "  " : "How far apart steps end:\n  ", TFC_STR_ARG(tfc_table_text(&in_flight, r, "placement")),
@@ -313,37 +400,41 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
                     show(a, tfc_table_number(&in_flight, r, "apart_us")), tfc_table_number(&in_flight, r, "n"));
   double low = tfc_table_number(&run, 0, "speedup_low"), bound = tfc_table_number(&run, 0, "bound_us"),
          tau = tfc_table_number(&run, 0, "tau");
+  const char *what = loads ? "Load against the best single device" : "Against the best single device";
   if (low == low)
-    tfc_text_printf(out, "Against the best single device: %.3fx, 95 %% interval %.3f to %.3f\n",
-                    tfc_table_number(&run, 0, "speedup"), low, tfc_table_number(&run, 0, "speedup_high"));
+    tfc_text_printf(out, "%s: %.3fx, 95 %% interval %.3f to %.3f\n", what, tfc_table_number(&run, 0, "speedup"), low,
+                    tfc_table_number(&run, 0, "speedup_high"));
   else if (tfc_table_number(&run, 0, "speedup") > 0)
-    tfc_text_printf(out, "Against the best single device: %.3fx (%s)\n", tfc_table_number(&run, 0, "speedup"),
-                    modelled ? "simulated" : "too few steps for an interval");
-  if (bound == bound && loads)
-    tfc_text_printf(out, "Lower bound of the load: %s (%.*s)\n", show(a, bound),
-                    TFC_STR_ARG(tfc_table_text(&run, 0, "bound_name")));
-  else if (bound == bound && answer > 0)
-    tfc_text_printf(out, "Lower bound: %s (%.*s); the answer is %.1f %% above it\n", show(a, bound),
-                    TFC_STR_ARG(tfc_table_text(&run, 0, "bound_name")), 100 * (answer / bound - 1));
+    tfc_text_printf(out, "%s: %.3fx (%s)\n", what, tfc_table_number(&run, 0, "speedup"),
+                    modelled ? "simulated"
+                    : loads  ? tfc_report_load_how(tfc_table_number(&run, 0, "load_samples"), modelled)
+                             : "too few steps for an interval");
+  if (bound == bound && (loads || answer > 0)) add_bound(&run, loads ? load : answer, loads, out);
   if (tau == tau)
     tfc_text_printf(out, "Simulated against measured: Kendall's tau %.2f over %.0f placements\n", tau,
                     tfc_table_number(&run, 0, "tau_placements"));
   TFC_TRY(s, add_ending(store, &args, &run, true, out));
   tfc_text_printf(out, "\n  %-10s %-14s %8s %10s %9s %10s %10s\n", "device", "label", "busy", "operations", "received",
                   "peak", "limit");
+  bool parts = false; // of some peak only a part is known
   for (uint32_t r = 0; r < devices.row_count; r++) {
     double busy = tfc_table_number(&devices, r, "busy_percent"), peak = tfc_table_number(&devices, r, "peak_bytes"),
            limit = tfc_table_number(&devices, r, "memory_limit_bytes"),
            received = tfc_table_number(&devices, r, "received_bytes");
-    char percent[16] = "-";
+    const bool part = tfc_table_number(&devices, r, "peak_complete") == 0 && peak > 0;
+    char percent[16] = "-", held[40] = "-";
+    if (peak == peak) snprintf(held, sizeof held, "%s%s", part ? ">" : "", tfc_show_bytes(b, peak));
+    parts |= part;
     if (busy == busy) snprintf(percent, sizeof percent, "%.1f %%", busy);
     tfc_text_printf(out, "  %-10s %-14.*s %8s %10.0f %9s %10s %10s\n",
                     tfc_report_fit(text, tfc_table_text(&devices, r, "name"), 10),
                     TFC_STR_ARG(tfc_table_text(&devices, r, "label")), percent,
                     tfc_table_number(&devices, r, "operations"),
-                    received == received ? tfc_show_bytes(a, received) : "-",
-                    peak == peak ? tfc_show_bytes(b, peak) : "-", limit == limit ? tfc_show_bytes(c, limit) : "none");
+                    received == received ? tfc_show_bytes(a, received) : "-", held,
+                    limit == limit ? tfc_show_bytes(c, limit) : "none");
   }
+  if (parts) tfc_text_printf(out, "  %s\n", tfc_report_peak_note);
+  if (loads) add_loads(&devices, out);
   tfc_str how = tfc_report_virtual_transfers(store, &args);
   if (how.size) tfc_text_printf(out, "\n  a tensor from one virtual device to another: %.*s\n", TFC_STR_ARG(how));
   tfc_report_gpu_math(store, &args, math);

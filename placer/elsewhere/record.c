@@ -86,7 +86,7 @@ static tfc_status add_placement(struct tfc_elsewhere *r, struct tfc_elsewhere_kn
   if (policy.samples) TFC_TRY(s, tfc_store_add_policy_search(r->store, k->key, &policy));
   TFC_TRY(s, tfc_store_add_prediction(r->store, k->key, k->simulated_us, k->predicted_us, (double)NAN));
   for (uint32_t d = 0; d < p->device_count && timed; d++)
-    TFC_TRY(s, tfc_store_add_memory(r->store, k->key, &(struct tfc_store_memory){d, v.memory[d]}, 1));
+    TFC_TRY(s, tfc_store_add_memory(r->store, k->key, &(struct tfc_store_memory){d, v.memory[d], !p->has_live}, 1));
 out:
   free(v.memory);
   return s;

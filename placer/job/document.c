@@ -67,10 +67,9 @@ tfc_status tfc_job_document(const struct tfc_job_candidates *c, const struct tfc
   d->objective = m->o->objective;
   double median = tfc_job_final_us(k);
   bool timed = isfinite(median);
-  d->value_us = m->o->objective == TFC_OBJECTIVE_THROUGHPUT ? tfc_job_load_us(k) : timed ? median : k->simulated_us;
-  d->value_label = m->o->objective == TFC_OBJECTIVE_THROUGHPUT && !k->in_flight.us.count ? TFC_LABEL_MODELLED
-                   : timed                                                               ? tfc_measure_label(m->info)
-                                                                                         : TFC_LABEL_MODELLED;
+  const bool loads = m->o->objective == TFC_OBJECTIVE_THROUGHPUT;
+  d->value_us = loads ? tfc_job_load_us(k) : timed ? median : k->simulated_us;
+  d->value_label = timed && !(loads && !k->in_flight.us.count) ? tfc_measure_label(m->info) : TFC_LABEL_MODELLED;
   d->feasible = k->state != TFC_RESULT_NO_FIT;
   d->transfers = k->transfers, d->transfer_bytes = k->transfer_bytes;
   const char *virtual_transfers = tfc_virtual_transfers(m->info->devices, m->info->device_count);
@@ -99,6 +98,12 @@ tfc_status tfc_job_document(const struct tfc_job_candidates *c, const struct tfc
                                                   .label = at->label,
                                                   .busy_us = k->busy_us && timed ? k->busy_us[i] : 0,
                                                   .memory = k->peak ? k->peak[i] : 0};
+  }
+  if (loads && k->solution.device) {
+    double *us = TFC_ARENA_ARRAY(&d->arena, double, d->device_count + 1u);
+    if (!us) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    const bool known = tfc_job_model_loads(m, &k->solution, us);
+    for (uint32_t i = 0; known && i < d->device_count; i++) d->devices[i].busy_us = us[i];
   }
   uint32_t rows = 0;
   d->baselines = TFC_ARENA_ARRAY(&d->arena, struct tfc_placement_baseline, out->row_count + 1u);

@@ -250,7 +250,7 @@ static void finish(struct tfc_job *j, tfc_status failure, struct tfc_job_outcome
                                     .tau_placements = out->tau_placements,
                                     .document = document.data,
                                     .message = failure ? tfc_status_message(failure) : NULL};
-  s = tfc_job_journal_finish(&j->journal, &stored);
+  s = tfc_job_journal_finish(&j->journal, &j->candidates, &stored);
   if (s) {
     tfc_job_say(&j->clock, true, "%s", tfc_status_message(s));
     if (out->exit_code == 0 || out->exit_code == 7) out->exit_code = 6;

@@ -278,7 +278,7 @@ static tfc_status store_totals(struct tfc_job_journal *j, const struct tfc_job_c
     TFC_TRY(s, tfc_store_add_op_totals(j->store, at->key, &row, 1));
   }
   for (uint32_t d = 0; d < m->peak_count; d++) {
-    struct tfc_store_memory row = {k->whole ? c->model->info->device_count : d, m->peak[d]};
+    struct tfc_store_memory row = {k->whole ? c->model->info->device_count : d, m->peak[d], m->variables_only};
     TFC_TRY(s, tfc_store_add_memory(j->store, at->key, &row, 1));
   }
 out:
@@ -429,10 +429,33 @@ out:
   return s;
 }
 
-tfc_status tfc_job_journal_finish(struct tfc_job_journal *j, const struct tfc_store_answer *answer) {
+// Stores the loads that the answer was chosen by, with the costs as they are at the end.
+static tfc_status store_loads(struct tfc_job_journal *j, const struct tfc_job_candidates *c) {
+  tfc_status s = NULL;
+  const uint32_t devices = c->model->info->device_count;
+  double *us = calloc(devices + 1u, sizeof *us);
+  if (!us) return tfc_status_no_memory("recording a run");
+  for (uint32_t i = 0; i < c->list.count && i < j->rows.count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[i];
+    struct tfc_store_load load = {.load_us = tfc_job_load_us(k),
+                                  .samples = (uint32_t)k->in_flight.us.count,
+                                  .at_once = k->in_flight.us.count ? k->in_flight.at_once : 0};
+    if (!j->rows.data[i].key || !isfinite(load.load_us) || !(k->solution.device || load.samples)) continue;
+    if (k->solution.device && tfc_job_model_loads(c->model, &k->solution, us))
+      load.device_us = us, load.device_count = devices;
+    TFC_TRY(s, tfc_store_add_load(j->store, j->rows.data[i].key, &load));
+  }
+out:
+  free(us);
+  return s;
+}
+
+tfc_status tfc_job_journal_finish(struct tfc_job_journal *j, const struct tfc_job_candidates *c,
+                                  const struct tfc_store_answer *answer) {
   tfc_status s = NULL;
   TFC_TRY(s, tfc_store_begin(j->store));
   TFC_TRY(s, tfc_warnings_store(j->warnings, j->store, j->run));
+  if (c->model->problem && c->model->o->objective == TFC_OBJECTIVE_THROUGHPUT) TFC_TRY(s, store_loads(j, c));
   TFC_TRY(s, tfc_store_finish_run(j->store, j->run, answer));
   TFC_TRY(s, tfc_store_commit(j->store));
   TFC_TRY(s, tfc_store_index(j->store));

@@ -56,7 +56,9 @@ TFC_MUST_USE tfc_status tfc_job_journal_progress(struct tfc_job_journal *journal
 TFC_MUST_USE tfc_status tfc_job_journal_account(struct tfc_job_journal *journal, const char *text);
 int64_t tfc_job_journal_placement_id(const struct tfc_job_journal *journal, uint32_t index); // -1: not stored
 // Ends the run in the database, with any outcome.
-TFC_MUST_USE tfc_status tfc_job_journal_finish(struct tfc_job_journal *journal, const struct tfc_store_answer *answer);
+TFC_MUST_USE tfc_status tfc_job_journal_finish(struct tfc_job_journal *journal,
+                                               const struct tfc_job_candidates *candidates,
+                                               const struct tfc_store_answer *answer);
 const char *tfc_job_state_name(tfc_result_state state); // the name that the store uses for the state
 
 #endif

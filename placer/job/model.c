@@ -264,6 +264,16 @@ double tfc_job_model_simulate(const struct tfc_job_model *model, const struct tf
   return verdict.legal ? 1e-6 * (double)verdict.value : (double)NAN;
 }
 
+bool tfc_job_model_loads(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_us) {
+  const uint32_t devices = model->info->device_count;
+  struct tfc_verdict verdict = {.busy = calloc(devices + 1u, sizeof *verdict.busy)};
+  if (verdict.busy) tfc_simulate(model->simulator, solution->device, solution->rank, TFC_TIME_MAX, &verdict);
+  const bool known = verdict.busy && verdict.legal;
+  for (uint32_t d = 0; known && d < devices; d++) out_us[d] = 1e-6 * (double)verdict.busy[d];
+  free(verdict.busy);
+  return known;
+}
+
 double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_solution *solution) {
   struct tfc_verdict verdict = {0};
   if (!model->prior_simulator) return (double)NAN;

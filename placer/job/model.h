@@ -85,6 +85,8 @@ void tfc_job_model_learn_memory(struct tfc_job_model *model, const struct tfc_so
 bool tfc_job_model_aim_nearer(struct tfc_job_model *model);
 
 // Simulates a step with the current costs.
+// Sets out_us [device_count] to the load of each device (for the throughput objective). false: it is not known.
+bool tfc_job_model_loads(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_us);
 double tfc_job_model_simulate(const struct tfc_job_model *model,
                               const struct tfc_solution *solution);                                 // us; NaN: illegal
 double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_solution *solution); // by the profile

@@ -331,6 +331,7 @@ static tfc_status send_run(struct batch *b, struct run *r) {
   tfc_pack_u32(&p, r->code);
   tfc_pack_str(&p, tfc_str_from(r->message));
   tfc_pack_u32(&p, r->in_lanes);
+  tfc_pack_u32(&p, info && !info->is_static); // such a plan's peak is that of its variables
   tfc_pack_u32(&p,
                r->side && r->side->collector && works_on_its_own(r) && tfc_collector_has_profiler(r->side->collector));
   tfc_pack_f64(&p, r->seconds);

@@ -427,6 +427,7 @@ static tfc_status got_result(const struct pending *left, struct tfc_unpack *u, u
   tfc_str text = tfc_unpack_str(u);
   char *message = text.size ? tfc_str_dup(text) : NULL;
   m.in_lanes = tfc_unpack_u32(u);
+  m.variables_only = tfc_unpack_u32(u);
   m.by_records = tfc_unpack_u32(u);
   m.seconds = tfc_unpack_f64(u);
   m.ratio = tfc_unpack_f64(u);

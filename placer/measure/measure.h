@@ -163,6 +163,7 @@ struct tfc_measured {
   uint32_t profile_count;
   const uint64_t *peak; // [device_count] bytes; [1] for the undivided machine
   uint32_t peak_count;
+  bool variables_only; // `peak` is that of variables: the step ran in ready order, whose tensors are not counted
   const struct tfc_plan_transfer_row { // a tensor that the plan sends
     uint32_t node;
     int32_t output;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "runtime/base/file.h"
+#include "runtime/base/units.h"
 #include "tests/common/command.h"
 
 #define MACHINE " --machine " TFC_SOURCE_DIR "/configs/4xk80.yaml "
@@ -251,6 +252,71 @@ static void a_run(const char *database, const char *graph) {
   page(database, graph);
 }
 
+// Where loads are searched they are on the terminal, in the database and in the document, and the same everywhere.
+static void test_throughput(void **state) {
+  (void)state;
+  static const char machine[] =
+      "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"gpu:0\", kind: k80, count: 3}\nlinks:\n"
+      "  - {from: \"*\", to: \"*\", latency: 3us, bandwidth: 1GB/s, occupies: both}\n";
+  command_put(folder, "m.yaml", machine);
+  const struct command_result *r =
+      command("cd %s && tfc-place --graph costs.json --machine m.yaml --objective throughput --db loads.db --out l.json"
+              " --report loads --evaluations 300 --threads 1",
+              folder);
+  assert_result(r, 0, "");
+  fits_in_80_columns(r->out);
+  r = command(
+      "cd %s && python3 -c \"import json, sqlite3; p = json.load(open('l.json')); c = sqlite3.connect('loads.db'); "
+      "loads = dict(c.execute('SELECT device, load_us FROM v_load')); "
+      "assert len(loads) == 3 and loads == {d['name']: d['busy_us'] for d in p['devices']}, loads; "
+      "assert max(loads.values()) == p['value_us'], p['value_us']\"",
+      folder);
+  assert_result(r, 0, "");
+  same("loads.db", "SELECT load_us FROM v_run", "SELECT MAX(load_us) FROM v_load", 0);
+  same("loads.db", "SELECT speedup FROM v_run", "SELECT best_single_load_us / load_us FROM v_run", 1e-9);
+  same("loads.db", "SELECT best_single_load_us FROM v_run",
+       "SELECT MIN(load_us) FROM v_result WHERE placement LIKE 'single:%'", 0);
+  // By the documented rule: operations, and the wire's time of each tensor that a device receives or (once) sends.
+  same("loads.db", "SELECT load_us FROM v_load WHERE device = 'gpu:0'",
+       "SELECT (SELECT SUM(c.median_us) FROM v_cost c JOIN v_placement p USING (run_id, node_id) JOIN v_run USING"
+       " (run_id, placement_id) WHERE p.device = 'gpu:0' AND c.kind = 'k80') + COALESCE((SELECT SUM(3 + bytes / 1e3) "
+       "FROM v_transfer WHERE"
+       " target = 'gpu:0'), 0) + COALESCE((SELECT SUM(us) FROM (SELECT 3 + MAX(bytes) / 1e3 AS us FROM v_transfer WHERE"
+       " source = 'gpu:0' GROUP BY node_id, output)), 0)",
+       1e-3);
+  r = command("cd %s && tfc-report --db loads.db show && tfc-report --db loads.db list", folder);
+  assert_result(r, 0, "");
+  fits_in_80_columns(r->out);
+  static const char *const says[] = {"Searched for the smallest load of the busiest device: ",
+                                     "Load against the best single device: ",
+                                     "Lower bound of the load: ",
+                                     "\n  loads: gpu:0 ",
+                                     "\n  placement                  load            to found   step alone",
+                                     "\n       load "};
+  for (size_t i = 0; i < sizeof says / sizeof *says; i++)
+    if (!strstr(r->out, says[i])) fail_msg("no '%s' in: %s", says[i], r->out);
+  assert_null(strstr(r->out, "\nAgainst the best"));
+  char text[32], expected[96];
+  tfc_show_us(text, ask("loads.db", "SELECT load_us FROM v_result WHERE placement = 'single:gpu:1'"));
+  snprintf(expected, sizeof expected, "\n  single:gpu:1         %10s simulated ", text);
+  if (!strstr(r->out, expected)) fail_msg("no '%s' in: %s", expected, r->out);
+}
+
+// All memory that the simulation counts is named.
+static void test_memory(void **state) {
+  (void)state;
+  const struct command_result *r =
+      command("cd %s && tfc-place --graph %s" MACHINE "--db memory.db --out m.json --report none --algorithm "
+              "round-robin,split --evaluations 50 --threads 1",
+              folder, TENSORFLOW);
+  if (r->code != 0 && r->code != 7) fail_msg("exit %d: %s", r->code, r->err);
+  r = command("cd %s && tfc-report --db memory.db memory --json | python3 -c \"import json, sys; "
+              "d = json.load(sys.stdin)['devices']; used = [x for x in d if x['peak_bytes']]; assert len(used) > 1, d; "
+              "assert all(x['named_bytes'] == x['peak_bytes'] and x['complete'] == 1 for x in used), d\"",
+              folder);
+  assert_result(r, 0, "");
+}
+
 static void test_costs(void **state) {
   (void)state;
   a_run("costs.db", "costs.json");
@@ -321,7 +387,8 @@ static void test_resumed(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_costs), cmocka_unit_test(test_tensorflow),
-                                     cmocka_unit_test(test_others), cmocka_unit_test(test_resumed)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_costs),      cmocka_unit_test(test_tensorflow),
+                                     cmocka_unit_test(test_others),     cmocka_unit_test(test_resumed),
+                                     cmocka_unit_test(test_throughput), cmocka_unit_test(test_memory)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -119,7 +119,7 @@ static tfc_status add_placement(struct tfc_store *store, int64_t run, int64_t id
                                         .busy_ns = (int64_t)(t->busy[d] * 1e3),
                                         .dependency_ns = (int64_t)((t->step - t->busy[d]) * 1e3)};
       for (uint32_t n = 0; n < NODES; n++) busy[d].operations += device[n] == d;
-      memory[d] = (struct tfc_store_memory){d, (uint64_t)(20 + 7 * d) << 20};
+      memory[d] = (struct tfc_store_memory){d, (uint64_t)(20 + 7 * d) << 20, false};
     }
     for (uint32_t n = 0; n < NODES; n++)
       ops[n] = (struct tfc_store_op){.step = i,

@@ -243,6 +243,58 @@ static tfc_status read_memory(void *user, const struct tfc_store_memory *m) {
   assert_true(m->device_id == 1 && m->peak == 12345);
   return NULL;
 }
+// Loads are those of a placement and of its devices; a run's are those of its answer and of its best single device.
+static void loads(void **state) {
+  (void)state;
+  const double us[] = {4, 6.5};
+  int64_t single, other;
+  struct tfc_store_placement row = {.placement_id = 70,
+                                    .role = "baseline",
+                                    .name = "single:cpu:0",
+                                    .state = "ok",
+                                    .label = "measured",
+                                    .episode = -1,
+                                    .median_us = 20,
+                                    .simulated_us = NAN,
+                                    .q1_us = NAN,
+                                    .q3_us = NAN,
+                                    .ratio = NAN,
+                                    .reward = NAN};
+  assert_ok(tfc_store_add_placement(store, run, &row, NULL, 0, &single));
+  row.placement_id = 71, row.name = "single:cpu:1", row.state = "no fit";
+  assert_ok(tfc_store_add_placement(store, run, &row, NULL, 0, &other));
+  assert_ok(
+      tfc_store_add_load(store, key, &(struct tfc_store_load){.load_us = 6.5, .device_us = us, .device_count = 2}));
+  assert_ok(tfc_store_add_load(store, single, &(struct tfc_store_load){.load_us = 13}));
+  assert_ok(tfc_store_add_load(store, other, &(struct tfc_store_load){.load_us = 5, .samples = 9, .at_once = 3}));
+  holds("SELECT l.device_id, l.load_us FROM v_load l ORDER BY 1", "0|4.0;1|6.5;");
+  holds("SELECT placement_id, load_us, load_samples, load_at_once FROM v_result WHERE placement_id >= 70 ORDER BY 1",
+        "70|13.0|0|0;71|5.0|9|3;");
+  char sql[96];
+  snprintf(sql, sizeof sql,
+           "UPDATE run SET best_placement_id = (SELECT placement_id FROM placement WHERE placement ="
+           " %lld)",
+           (long long)key);
+  assert_int_equal(sqlite3_exec(tfc_store_handle(store), sql, NULL, NULL, NULL), SQLITE_OK);
+  holds("SELECT load_us, load_samples, best_single_load_us FROM v_run WHERE run_id = 2", "6.5|0|13.0;");
+  // A load that was measured is not compared with one that was computed.
+  assert_ok(tfc_store_add_load(store, key, &(struct tfc_store_load){.load_us = 7, .samples = 9, .at_once = 3}));
+  holds("SELECT load_us, load_at_once, best_single_load_us FROM v_run WHERE run_id = 2", "7.0|3|-;");
+}
+
+// What has no shape before it runs has no bytes: they are unknown, and not 0.
+static void unknown_bytes(void **state) {
+  (void)state;
+  const struct tfc_store_node nodes[] = {{1, TFC_STR("a"), TFC_STR("Switch"), 1, NAN, NAN, 0, 0},
+                                         {2, TFC_STR("b"), TFC_STR("MatMul"), 1, 5, 6, 0, 0},
+                                         {3, TFC_STR("c"), TFC_STR(""), 1, NAN, NAN, 0, 0}};
+  const struct tfc_store_edge edges[] = {{1, 0, 2, 0}, {1, -1, 3, 0}, {2, 0, 3, 0}, {3, 0, 2, 0}};
+  assert_ok(tfc_store_add_nodes(store, run, nodes, 3));
+  assert_ok(tfc_store_add_edges(store, run, edges, 4));
+  holds("SELECT name, output_bytes FROM v_node ORDER BY node_id", "a|-;b|0;c|0;");
+  holds("SELECT producer, output, bytes FROM v_edge ORDER BY edge_id", "a|0|-;a|-1|0;b|0|0;c|0|0;");
+}
+
 static tfc_status stop(void *user, const struct tfc_store_device *d) {
   (void)d;
   ++*(int *)user;
@@ -277,10 +329,12 @@ static void machine_and_graph(void **state) {
   const struct tfc_store_edge edges[] = {{5, 2, 6, 400}, {6, -1, 5, 0}};
   assert_ok(tfc_store_add_edges(store, run, edges, 2));
   holds("SELECT * FROM edge ORDER BY edge_id", "2|0|5|2|6|400;2|1|6|-1|5|0;");
-  assert_ok(tfc_store_add_memory(store, key, &(struct tfc_store_memory){1, 12345}, 1));
-  holds("SELECT * FROM memory", "1|1|12345;");
+  assert_ok(tfc_store_add_memory(store, key, &(struct tfc_store_memory){1, 12345, false}, 1));
+  holds("SELECT * FROM memory", "1|1|12345|1;");
   assert_ok(tfc_store_read_memory(store, key, read_memory, &memory));
   assert_true(link == 1 && cost == 1 && memory == 1);
+  assert_ok(tfc_store_add_memory(store, key, &(struct tfc_store_memory){0, 77, true}, 1));
+  holds("SELECT device_id, peak_bytes, complete FROM v_memory ORDER BY 1", "0|77|0;1|12345|1;");
 }
 
 static tfc_status read_steps(void *user, const struct tfc_store_placement_read *r) {
@@ -475,7 +529,8 @@ static void older_versions(void **state) {
       "DROP TABLE prediction; DROP TABLE proposer;",
       "DROP TABLE policy_search;",
       "DROP TABLE warning;",
-      ""}; // views only
+      "", // views only
+      "DROP TABLE load; DROP TABLE device_load; ALTER TABLE memory DROP COLUMN complete;"};
   _Static_assert(sizeof without / sizeof *without == TFC_SCHEMA_VERSION, "an entry for each version");
   static const char all[] =
       "SELECT m.name, c.name, c.type, c.pk FROM sqlite_schema m, pragma_table_info(m.name) c WHERE"
@@ -512,8 +567,8 @@ static void older_versions(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(runs),   TEST(placements),    TEST(machine_and_graph),
-                                     TEST(steps),  TEST(gpu_work),      TEST(finding),
-                                     TEST(warned), TEST(older_versions)};
+  const struct CMUnitTest tests[] = {
+      TEST(runs),    TEST(placements), TEST(machine_and_graph), TEST(steps), TEST(gpu_work),
+      TEST(finding), TEST(warned),     TEST(older_versions),    TEST(loads), TEST(unknown_bytes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,7 +168,7 @@ static tfc_status add_candidate(struct tfc_store *store, int64_t run, int64_t id
     TFC_TRY(s, tfc_store_add_calls(store, key, step, gpu_calls, 2));
   }
   TFC_TRY(s, tfc_store_add_op_totals(store, key, &(struct tfc_store_op_total){0, 0, 2, 4000, 3900, 8000}, 1));
-  TFC_TRY(s, tfc_store_add_memory(store, key, &(struct tfc_store_memory){0, 4096}, 1));
+  TFC_TRY(s, tfc_store_add_memory(store, key, &(struct tfc_store_memory){0, 4096, false}, 1));
   TFC_TRY(s, tfc_store_commit(store));
 out:
   return s;

@@ -112,7 +112,7 @@ static inline tfc_status write_by_hand(const char *file, const char *label) {
     TFC_TRY(s, tfc_store_add_ops(db, key, traced, 5));
     TFC_TRY(s, tfc_store_add_transfers(db, key, moved, 3));
   }
-  struct tfc_store_memory memory[] = {{0, 15000}, {1, 9000}};
+  struct tfc_store_memory memory[] = {{0, 15000, false}, {1, 9000, false}};
   TFC_TRY(s, tfc_store_add_memory(db, key, memory, 2));
   TFC_TRY(s, tfc_store_finish_run(db, run,
                                   &(struct tfc_store_answer){.state = "done",

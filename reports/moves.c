@@ -1,0 +1,221 @@
+#include "reports/moves.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/no_memory.h"
+
+enum { MOST_DEVICES = 64 };
+
+struct moving {
+  const struct tfc_traced *t;
+  struct tfc_table devices, links, nodes; // nodes: node_id, unit_id, output_bytes
+  struct move *moves;
+  uint32_t count, capacity;
+  uint32_t *first_link; // [op_count + 1] links are ordered by their operation
+};
+struct move {
+  int64_t unit;
+  int32_t from, to, op; // op: the one that gains most
+  uint32_t operations;
+  int64_t won, most;
+};
+
+static int64_t most(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static tfc_str device_text(const struct moving *m, int32_t device, const char *column) {
+  for (uint32_t r = 0; r < m->devices.row_count; r++)
+    if (tfc_table_find(&m->devices, r, "device_id")->integer == device) return tfc_table_text(&m->devices, r, column);
+  return (tfc_str){0};
+}
+
+// Returns how long a tensor takes from one device to another, in ns: linear between the sizes that were timed, and
+// beyond the largest at its rate. 0: no link is known.
+static int64_t transfer_ns(const struct moving *m, int32_t from, int32_t to, double bytes) {
+  double below = -1, below_us = 0, above = -1, above_us = 0;
+  if (from == to) return 0;
+  for (uint32_t r = 0; r < m->links.row_count; r++) { // by size
+    if (tfc_table_find(&m->links, r, "source_id")->integer != from) continue;
+    if (tfc_table_find(&m->links, r, "target_id")->integer != to) continue;
+    const double size = tfc_table_number(&m->links, r, "bytes"), us = tfc_table_number(&m->links, r, "time_us");
+    if (size <= bytes || below < 0)
+      below = size, below_us = us;
+    else if (above < 0)
+      above = size, above_us = us;
+  }
+  if (below < 0) return 0;
+  double us = below_us;
+  if (above > below && bytes > below)
+    us += (above_us - below_us) * (bytes - below) / (above - below);
+  else if (bytes > below && below > 0)
+    us *= bytes / below;
+  return (int64_t)(1e3 * us);
+}
+
+// Returns the row of a node; NULL: it is not known.
+static const struct tfc_cell *row_of(const struct moving *m, uint32_t node) {
+  uint32_t low = 0, high = m->nodes.row_count; // rows are ordered by their node
+  while (low < high) {
+    const uint32_t at = low + (high - low) / 2;
+    const int64_t id = tfc_table_cell(&m->nodes, at, 0)->integer;
+    if (id == node) return tfc_table_cell(&m->nodes, at, 0);
+    if (id < node)
+      low = at + 1;
+    else
+      high = at;
+  }
+  return NULL;
+}
+
+static double bytes_of(const struct moving *m, uint32_t node) {
+  const struct tfc_cell *row = row_of(m, node);
+  return row && row[2].real == row[2].real ? row[2].real : 0;
+}
+
+// Returns when the inputs of an operation of the path would have come to `to`.
+static int64_t ready_at(const struct moving *m, uint32_t op, int32_t to) {
+  const struct tfc_traced *t = m->t;
+  int64_t ready = 0;
+  for (uint32_t l = m->first_link[op]; l < m->first_link[op + 1]; l++) {
+    const struct tfc_traced_link *link = &t->links[l];
+    if (link->transfer >= 0) {
+      const struct tfc_traced_transfer *x = &t->transfers[link->transfer];
+      const int64_t sent = link->producer >= 0 ? t->ops[link->producer].end : x->start;
+      ready =
+          most(ready, x->source == to ? sent : most(sent, x->start) + transfer_ns(m, x->source, to, (double)x->bytes));
+    } else {
+      const struct tfc_traced_op *p = &t->ops[link->producer];
+      ready = most(ready, p->end + transfer_ns(m, p->device, to, bytes_of(m, p->node)));
+    }
+  }
+  return ready;
+}
+
+// Returns when a device that was idle for long enough could have begun; -1: it never was.
+static int64_t begins_at(const struct tfc_traced *t, int32_t device, int64_t ready, int64_t time) {
+  int64_t found = -1;
+  bool ran = false;
+  for (uint32_t g = 0; g < t->gap_count; g++) {
+    if (t->gaps[g].device != device) continue;
+    ran = true;
+    const int64_t at = most(ready, t->gaps[g].start);
+    if (at + time <= t->gaps[g].end && (found < 0 || at < found)) found = at;
+  }
+  for (uint32_t i = 0; i < t->op_count && !ran; i++) ran = t->ops[i].device == device;
+  return ran ? found : ready; // a device that ran nothing has no gaps
+}
+
+// Returns what the step wins if the operation of item `at` of the path runs on `to`.
+static int64_t won_by(const struct moving *m, uint32_t at, int32_t to) {
+  const struct tfc_traced *t = m->t;
+  const struct tfc_traced_item *item = &t->path[at], *next = at + 1 < t->path_count ? item + 1 : NULL;
+  const struct tfc_traced_op *o = &t->ops[item->op];
+  const int64_t time = o->end - o->start, begin = begins_at(t, to, ready_at(m, (uint32_t)item->op, to), time);
+  if (begin < 0) return 0;
+  const int64_t end = begin + time, back = transfer_ns(m, to, o->device, bytes_of(m, o->node));
+  if (!next) return o->end - end;
+  if (next->transfer >= 0) return (t->transfers[next->transfer].target == to ? next->end : o->end) - end;
+  const struct tfc_traced_op *n = &t->ops[next->op];
+  for (uint32_t l = m->first_link[next->op]; l < m->first_link[next->op + 1]; l++)
+    if (t->links[l].producer == item->op)
+      return (n->device == to ? n->start : o->end) - end - (n->device == to ? 0 : back);
+  // The next operation only waited for the device, and could begin as soon as its own inputs were there.
+  const int64_t sooner = n->start - most(o->start, most(n->arrival, 0)), late = end + back - o->latest;
+  return least(sooner, time) - most(late, 0);
+}
+
+static tfc_status add_move(struct moving *m, struct move move) {
+  for (uint32_t i = 0; i < m->count; i++) {
+    struct move *x = &m->moves[i];
+    if (x->unit != move.unit || x->to != move.to || x->from != move.from) continue;
+    x->operations++, x->won += move.won;
+    if (move.won > x->most) x->most = move.won, x->op = move.op;
+    return NULL;
+  }
+  if (m->count == m->capacity) {
+    const uint32_t grown = m->capacity ? 2 * m->capacity : 64;
+    struct move *moves = realloc(m->moves, grown * sizeof *moves);
+    if (!moves) return tfc_status_no_memory("a report");
+    m->moves = moves, m->capacity = grown;
+  }
+  m->moves[m->count++] = move;
+  return NULL;
+}
+
+static int most_won(const void *a, const void *b) {
+  const struct move *x = a, *y = b;
+  if (x->won != y->won) return x->won < y->won ? 1 : -1;
+  return x->unit != y->unit ? (x->unit > y->unit) - (x->unit < y->unit) : x->to - y->to;
+}
+
+static int64_t unit_of(const struct moving *m, uint32_t node) {
+  const struct tfc_cell *row = row_of(m, node);
+  return row && row[1].kind == TFC_CELL_INTEGER ? row[1].integer : -1;
+}
+
+static tfc_status try_moves(struct moving *m) {
+  const struct tfc_traced *t = m->t;
+  for (uint32_t i = 0; i < t->path_count; i++) {
+    if (t->path[i].op < 0) continue;
+    const struct tfc_traced_op *o = &t->ops[t->path[i].op];
+    const int64_t unit = unit_of(m, o->node);
+    if (unit < 0) continue;
+    for (uint32_t d = 0; d < m->devices.row_count; d++) {
+      const int32_t to = (int32_t)tfc_table_find(&m->devices, d, "device_id")->integer;
+      if (to == o->device || !tfc_str_equal(tfc_table_text(&m->devices, d, "kind"), device_text(m, o->device, "kind")))
+        continue;
+      const int64_t won = won_by(m, i, to);
+      if (won > 0) TFC_RETURN_IF_ERROR(add_move(m, (struct move){unit, o->device, to, t->path[i].op, 1, won, won}));
+    }
+  }
+  return NULL;
+}
+
+tfc_status tfc_report_moves(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_traced *t,
+                            struct tfc_arena *arena, struct tfc_table *out) {
+  static const char *const columns[] = {"unit_id", "node", "operations", "source", "target", "won_us", NULL};
+  struct moving m = {.t = t};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_table_init(out, columns));
+  TFC_TRY(s,
+          tfc_table_query(store, "SELECT device_id, name, kind FROM v_device WHERE run_id = :run AND name <> 'whole'",
+                          args, &m.devices));
+  if (!t->edge_count || m.devices.row_count < 2 || m.devices.row_count > MOST_DEVICES) goto out;
+  TFC_TRY(s, tfc_table_query(store,
+                             "SELECT s.device_id AS source_id, d.device_id AS target_id, l.bytes, l.time_us FROM v_link"
+                             " l JOIN v_device s ON s.run_id = l.run_id AND s.name = l.source JOIN v_device d ON"
+                             " d.run_id = l.run_id AND d.name = l.target WHERE l.run_id = :run ORDER BY l.bytes",
+                             args, &m.links));
+  TFC_TRY(s, tfc_table_query(store,
+                             "SELECT node_id, unit_id, output_bytes FROM v_node WHERE run_id = :run ORDER BY node_id",
+                             args, &m.nodes));
+  m.first_link = calloc(t->op_count + 2u, sizeof *m.first_link);
+  if (!m.first_link) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  for (uint32_t l = 0; l < t->link_count; l++) m.first_link[t->links[l].op + 1]++;
+  for (uint32_t i = 0; i < t->op_count; i++) m.first_link[i + 1] += m.first_link[i];
+  TFC_TRY(s, try_moves(&m));
+  if (m.count) qsort(m.moves, m.count, sizeof *m.moves, most_won);
+  for (uint32_t i = 0; i < m.count; i++) {
+    const struct move *x = &m.moves[i];
+    struct tfc_cell *row;
+    TFC_TRY(s, tfc_table_add(out, &row));
+    row[0] = tfc_cell_integer(x->unit);
+    row[1] = tfc_cell_text(tfc_arena_str(arena, tfc_table_text(&t->op_rows, (uint32_t)x->op, "node")));
+    row[2] = tfc_cell_integer(x->operations);
+    row[3] = tfc_cell_text(tfc_arena_str(arena, device_text(&m, x->from, "name")));
+    row[4] = tfc_cell_text(tfc_arena_str(arena, device_text(&m, x->to, "name")));
+    row[5] = tfc_cell_real((double)x->won * 1e-3);
+  }
+out:
+  tfc_table_deinit(&m.devices);
+  tfc_table_deinit(&m.links);
+  tfc_table_deinit(&m.nodes);
+  free(m.moves);
+  free(m.first_link);
+  return s;
+}

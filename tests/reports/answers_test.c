@@ -1,0 +1,196 @@
+// What a report answers besides its tables: what the answer is, why a faster rival is not it, what to move, which
+// figures are only a part.
+#include "tests/reports/lists_runs.h"
+
+#include "reports/critical.h"
+#include "reports/gaps.h"
+#include "reports/memory.h"
+#include "reports/nodes.h"
+#include "reports/reports.h"
+
+static struct tfc_text shown(struct tfc_store *db) {
+  struct tfc_text text = {0};
+  assert_ok(tfc_report_show(db, 1, &text));
+  assert_fits(&text);
+  for (char *c = text.data; *c; c++) // sentences are broken into lines anywhere
+    if (*c == '\n') *c = ' ';
+  return text;
+}
+static void says(const char *name, const char *sql, const char *expected) {
+  struct tfc_store *db = made(name, "measured", sql);
+  struct tfc_text text = shown(db);
+  assert_said(&text, expected);
+  tfc_text_deinit(&text);
+  tfc_store_close(db);
+}
+
+#define RIVAL(id, name, state, us)                                                                                     \
+  "INSERT INTO placement (run_id, placement_id, role, name, state, label, median_us, steps) VALUES (1, " #id           \
+  ", 'baseline', '" name "', '" state "', 'measured', " #us ", 5);"
+#define CHOSE(id, us, answer_us)                                                                                       \
+  "INSERT INTO step (placement, step, phase, block, traced, start_ns, duration_ns) SELECT placement, 50, 'choose', "   \
+  "0, "                                                                                                                \
+  "0, 0, " #us "000 FROM placement WHERE placement_id = " #id ";"                                                      \
+  "INSERT INTO step (placement, step, phase, block, traced, start_ns, duration_ns) SELECT placement, 50, 'choose', "   \
+  "0, "                                                                                                                \
+  "0, 0, " #answer_us "000 FROM placement WHERE placement_id = 0;"
+
+static void test_faster_rivals(void **state) {
+  (void)state;
+  says("fits", RIVAL(3, "expert", "no fit", 400),
+       "expert took less (400.0 us, the answer 600.0 us), but does not fit in");
+  says("lost", RIVAL(3, "expert", "ok", 590) CHOSE(3, 640, 610),
+       "expert took less (590.0 us, the answer 600.0 us), but lost in the turns that chose the answer (640.0 us, the "
+       "answer 610.0 us).");
+  says("early", RIVAL(3, "single:cpu:1", "ok", 590),
+       "single:cpu:1 took less (590.0 us, the answer 600.0 us), but was not in the turns that chose the answer.");
+  says("undivided", RIVAL(3, "whole", "ok", 500),
+       "The undivided machine is faster (500.0 us, the answer 600.0 us), but is no placement.");
+  struct tfc_store *db = made("slower", "measured", RIVAL(3, "expert", "ok", 700));
+  struct tfc_text text = shown(db);
+  assert_null(strstr(text.data, "took less"));
+  assert_null(strstr(text.data, "The answer is"));
+  tfc_text_deinit(&text);
+  tfc_store_close(db);
+}
+
+static void test_what_it_is(void **state) {
+  (void)state;
+  says("expert", "UPDATE placement SET role = 'baseline', name = 'expert' WHERE placement_id = 0",
+       "The answer is the expert's placement: no other was faster.");
+  says("again",
+       RIVAL(3, "expert", "ok",
+             700) "INSERT INTO assignment SELECT (SELECT placement FROM placement WHERE placement_id ="
+                  " 3), unit_id, device_id FROM assignment WHERE placement = 1",
+       "The answer is the expert's placement, found again.");
+  says("single", "UPDATE assignment SET device_id = 1 WHERE placement = 1",
+       "The answer is one device: all of it is on cpu:1.");
+}
+
+// Where loads were searched, steps decide nothing: the candidate with the smallest load is named.
+static void test_loads(void **state) {
+  (void)state;
+  static const char sql[] =
+      "UPDATE run SET objective = 'throughput', speedup = 2.5;"
+      "INSERT INTO placement (run_id, placement_id, role, name, algorithm, episode, state, label, median_us, steps)"
+      " VALUES (1, 4, 'candidate', '#4', 'lns', 1, 'ok', 'measured', 100, 5);"
+      "INSERT INTO placement (run_id, placement_id, role, name, algorithm, episode, state, label, median_us, steps)"
+      " VALUES (1, 5, 'candidate', '#5', 'heft', 2, 'ok', 'measured', 900, 5);" RIVAL(
+          6, "single:cpu:0", "ok", 450) "INSERT INTO load SELECT placement, CASE placement_id WHEN 0 THEN 200 WHEN 4 "
+                                        "THEN 350 WHEN 5 THEN 210 ELSE 500 END,"
+                                        " 0, 0 FROM placement;";
+  struct tfc_store *db = made("loads", "measured", sql);
+  struct tfc_text text = shown(db);
+  assert_said(&text, "The candidate with the smallest load is number 2 by heft, 210.0 us; the load of the answer is "
+                     "200.0 us.");
+  assert_said(&text, "Load against the best single device: 2.500x (computed)");
+  assert_said(&text, "> answer                 200.0 us computed     1.000x     600.0 us");
+  assert_said(&text, "  single:cpu:0           500.0 us computed     2.500x     450.0 us");
+  assert_null(strstr(text.data, "took less"));
+  assert_near(ask(db, "SELECT best_single_load_us / load_us - speedup FROM v_run"), 0);
+  tfc_text_deinit(&text);
+  tfc_store_close(db);
+}
+
+// by_hand.h: d reads b of cpu:0 and c of cpu:1 and is read on cpu:1, which is idle from 255 to 482; e reads only d.
+static void test_moves(void **state) {
+  (void)state;
+  struct tfc_report_lists lists = {0};
+  assert_ok(tfc_report_critical(hand, 1, &lists));
+  const struct tfc_table *t = &lists.tables[3];
+  assert_string_equal(lists.names[3], "moves");
+  // e would begin on cpu:0 when d has ended, at 450, and end 32 us sooner; d would begin on cpu:1 at 400, and its
+  // result would be there at 450 instead of 480. b needs more time than cpu:1 was ever idle.
+  assert_int_equal(t->row_count, 2);
+  assert_true(tfc_str_is(tfc_table_text(t, 0, "node"), "net/e") && tfc_str_is(tfc_table_text(t, 0, "target"), "cpu:0"));
+  assert_near(tfc_table_number(t, 0, "won_us"), 32);
+  assert_true(tfc_str_is(tfc_table_text(t, 1, "node"), "net/d") && tfc_str_is(tfc_table_text(t, 1, "target"), "cpu:1"));
+  assert_near(tfc_table_number(t, 1, "won_us"), 30);
+  assert_said(&lists.text, "What to move: by the trace of one step, and each by itself, it would win\n"
+                           "     32.0 us  cpu:1 to cpu:0: net/e\n");
+  tfc_report_lists_deinit(&lists);
+  // With links, d waits for b: 3000 bytes at 4 us and 1 us for 1000 bytes, from 400 on.
+  struct tfc_store *db = made("links", "measured",
+                              "INSERT INTO link VALUES (1, 0, 1, 0, 4, 1), (1, 0, 1, 1000, 5, 1), (1, 1, 0, 0, 90, 1)");
+  assert_ok(tfc_report_critical(db, 1, &lists));
+  const uint32_t d = row_of(&lists.tables[3], "node", "net/d");
+  assert_near(tfc_table_number(&lists.tables[3], d, "won_us"), 30 - 10); // b's output is 2000 bytes: 5 us times two
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+  says("show", NULL, "What to move: by the trace of one step, and each by itself, it would win      32.0 us");
+}
+
+// A peak without the step's tensors is marked wherever it stands.
+static void test_partial_peaks(void **state) {
+  (void)state;
+  static const char part[] = "UPDATE memory SET complete = 0 WHERE device_id = 0";
+  struct tfc_report_lists lists = {0};
+  struct tfc_store *db = made("part", "measured", part);
+  struct tfc_text text = shown(db);
+  assert_said(&text, " >15.0 kB ");
+  assert_said(&text, "    9.0 kB ");
+  assert_said(&text, tfc_report_peak_note);
+  tfc_text_deinit(&text);
+  assert_ok(tfc_report_memory(db, 1, &lists));
+  assert_said(&lists.text, " >15.0 kB ");
+  assert_said(&lists.text, tfc_report_peak_note);
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+  text = shown(hand);
+  assert_null(strstr(text.data, ">15.0 kB"));
+  tfc_text_deinit(&text);
+  // A run of an older version did not record it: an operation that ran twice in the step was in a loop.
+  says("loop",
+       "UPDATE memory SET complete = NULL; INSERT INTO op SELECT placement, step, 9, node_id, device_id, 460000, 1000,"
+       " NULL, NULL FROM op WHERE position = 3",
+       " >15.0 kB ");
+}
+
+static void test_unknown_bytes(void **state) {
+  (void)state;
+  struct tfc_report_lists lists = {0};
+  struct tfc_store *db =
+      made("bytes", "measured", "UPDATE node SET output_bytes = 0, bytes_touched = NULL WHERE node_id = 1");
+  assert_ok(tfc_report_nodes(db, 1, &lists));
+  const uint32_t b = row_of(&lists.tables[0], "node", "net/b");
+  assert_true(isnan(tfc_table_number(&lists.tables[0], b, "output_bytes")));
+  assert_said(&lists.text, "  300.0 us     0.00 us         - ");
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+}
+
+// Handing a tensor over copies nothing, so its bytes have no rate.
+static void test_handed_over(void **state) {
+  (void)state;
+  says("handed", "UPDATE device SET memory_space = 0", "tensors are handed over, no byte of them is copied");
+  struct tfc_text text = shown(hand);
+  assert_null(strstr(text.data, "handed over"));
+  tfc_text_deinit(&text);
+}
+
+// The two ways in which waiting is divided say which of them they are.
+static void test_waiting(void **state) {
+  (void)state;
+  struct tfc_report_lists lists = {0};
+  assert_ok(tfc_report_gaps(hand, 1, &lists));
+  assert_said(&lists.text, "By cause, of this step: until the producer of the last input had ended");
+  assert_said(&lists.text, "the clock (v_busy): there, all time in which any tensor was arriving counts.");
+  tfc_report_lists_deinit(&lists);
+  says("clock", "UPDATE busy SET launch_ns = 0, transfer_ns = 50000, dependency_ns = 5000, end_ns = 0",
+       "By the clock (v_busy): time in which any tensor was arriving is \"transfer\".");
+}
+
+// How far an answer that does not fit is above the bound says nothing.
+static void test_too_large(void **state) {
+  (void)state;
+  says("large", "UPDATE run SET exit_code = 5, bound_us = 300, bound_name = 'work'",
+       "Lower bound: 300.0 us (work); the answer does not fit in memory");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_faster_rivals), cmocka_unit_test(test_what_it_is),    cmocka_unit_test(test_loads),
+      cmocka_unit_test(test_moves),         cmocka_unit_test(test_partial_peaks), cmocka_unit_test(test_unknown_bytes),
+      cmocka_unit_test(test_handed_over),   cmocka_unit_test(test_waiting),       cmocka_unit_test(test_too_large)};
+  return cmocka_run_group_tests_name("answers", tests, set_up, tear_down);
+}
