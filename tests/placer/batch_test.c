@@ -116,7 +116,7 @@ static tfc_status played_pipeline(struct tfc_worker *w, struct tfc_plan *plan, s
 
 // --- Results ---------------------------------------------------------------------------------------------------------
 static struct result {
-  uint32_t entry, state, code, in_lanes, step_count;
+  uint32_t entry, state, code, in_lanes, variables_only, step_count;
   char message[160];
   double seconds, ratio;
   struct tfc_measured_step steps[64];
@@ -139,6 +139,7 @@ static tfc_status played_send(int fd, enum tfc_wire_type type, const struct tfc_
   memcpy(r->message, message.data, message.size);
   r->message[message.size] = 0;
   r->in_lanes = tfc_unpack_u32(&u);
+  r->variables_only = tfc_unpack_u32(&u);
   assert_int_equal(tfc_unpack_u32(&u), 0); // the message has no records of GPUs
   r->seconds = tfc_unpack_f64(&u);
   r->ratio = tfc_unpack_f64(&u);
