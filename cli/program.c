@@ -114,7 +114,8 @@ static void put_safely(const char *text) {
   }
 }
 
-// Lines that are longer than a terminal's are broken between words, unless they are errors, which others read.
+// On a terminal, lines that are too long for it are broken between words. Elsewhere they stay whole for who searches
+// them.
 static void put_lines(const char *text, int column) {
   struct tfc_text safe = {0};
   for (; *text; text++) {
@@ -145,10 +146,10 @@ static void print_message(const char *color, const char *label, const char *mess
   pthread_mutex_lock(&lock);
   tfc_progress_hide();
   fprintf(stderr, "%s%s%s%s", tfc_paint(stderr, color), label, label[0] ? ": " : "", tfc_paint(stderr, "0"));
-  if (strcmp(label, "error") == 0)
-    put_safely(message), fputc('\n', stderr);
-  else
+  if (strcmp(label, "error") != 0 && isatty(STDERR_FILENO))
     put_lines(message, label[0] ? (int)strlen(label) + 2 : 0);
+  else
+    put_safely(message), fputc('\n', stderr);
   fflush(stderr);
   pthread_mutex_unlock(&lock);
 }

@@ -387,8 +387,21 @@ static void waiting(void **state) {
               "cd %s && tfc-run --graph g.pbtxt --feed 'x=float32[3]' --fetch y:0 --wait", folder);
 }
 
+// On a terminal a note is broken at 80 columns; where stderr goes elsewhere it stays one line.
+static void width_of_messages(void **state) {
+  (void)state;
+#define NOTES "NO_COLOR=1 tfc-run --graph " TFC_SOURCE_DIR "/examples/mlp.pb --steps 1"
+  assert_exit(0, "",
+              "cd %s && " NOTES " 2>whole >values && script -qec '" NOTES
+              " >values' typed >values && grep -v ^Script typed | "
+              "tr '\\r' '\\n' >broken && grep -qE 'feed: labels.{60}' whole && grep -q 'feed: labels' broken && "
+              "! grep -E '.{81}' broken",
+              folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(width_of_messages),
       cmocka_unit_test(feeds_of_other_types),
       cmocka_unit_test(references_at_the_end),
       cmocka_unit_test(files_in_and_out),

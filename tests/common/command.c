@@ -44,26 +44,6 @@ const struct command_result *command_run(const char *bin, const char *format, ..
   return &result;
 }
 
-static char *flat(const char *text) {
-  char *out = malloc(strlen(text) + 1), *to = out;
-  if (!out) abort();
-  for (const char *from = text; *from; from++)
-    if (*from != '\n' && *from != ' ')
-      *to++ = *from;
-    else if (to > out && to[-1] != ' ')
-      *to++ = ' ';
-  *to = 0;
-  return out;
-}
-
-int command_says(const char *text, const char *words) {
-  if (strstr(text, words)) return 1;
-  char *a = flat(text), *b = flat(words);
-  const int found = strstr(a, b) != NULL;
-  free(a), free(b);
-  return found;
-}
-
 void command_put(const char *folder, const char *name, const char *text) {
   char path[512];
   snprintf(path, sizeof path, "%s/%s", folder, name);

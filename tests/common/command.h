@@ -15,17 +15,14 @@ const struct command_result *command_run(const char *bin, const char *format, ..
 
 void command_put(const char *folder, const char *name, const char *text); // writes a file into `folder`
 
-// Whether `text` has these words, wherever its lines are broken.
-int command_says(const char *text, const char *words);
-
-// Expects this exit code of `result`, and this text in stderr ("": any text), wherever its lines are broken.
+// Expects this exit code of `result`, and this text in stderr ("": any text).
 #define assert_result(result, expected, text)                                                                          \
   do {                                                                                                                 \
     const struct command_result *command_r_ = (result);                                                                \
     if (command_r_->code != (expected))                                                                                \
       fail_msg("exit %d instead of %d\nstdout: %s\nstderr: %s", command_r_->code, (expected), command_r_->out,         \
                command_r_->err);                                                                                       \
-    if (!command_says(command_r_->err, (text))) fail_msg("no '%s' in: %s", (text), command_r_->err);                   \
+    if (!__builtin_strstr(command_r_->err, (text))) fail_msg("no '%s' in: %s", (text), command_r_->err);               \
   } while (0)
 #define assert_exit(expected, text, ...) assert_result(command(__VA_ARGS__), expected, text)
 
