@@ -14,6 +14,7 @@
 
 #include "runtime/base/instructions.h"
 #include "runtime/host/gemm/kernel.h"
+#include "runtime/ops/element_types.h"
 
 enum {
   a_block_bytes = 640 * 1024,
@@ -293,22 +294,52 @@ static bool is_wide(const struct job *job, int64_t panel, int64_t last) {
   return job->kernel->wide && panel + 2 == last && job->n - panel * job->kernel->width == job->kernel->wide_columns;
 }
 
-// Whether a run of 8 rows that were found is padding in all of them.
-static bool is_padding(const struct tfc_gemm_product *p, const float *const at[tfc_gemm_stripe]) {
-  if (!p->source || !p->source->zeros) return false;
-  for (int64_t r = 0; r < tfc_gemm_stripe; r++)
-    if (at[r] != p->source->zeros) return false;
-  return true;
+// What is left out: runs that are padding in all 8 rows of a stripe, if their rows of B are finite in panels
+// [first, last). Zeros times an infinite weight or NaN are NaN, and whether a run is read in place must not show.
+typedef enum weights { UNKNOWN, FINITE, INFINITE } weights;
+struct padding {
+  const struct job *job;
+  int64_t first, last, length;
+  weights known[TFC_GEMM_MOST_PIECES]; // by piece: its rows of B
+};
+
+OPS_CLONES static bool are_finite(const float *x, int64_t count) {
+  uint32_t most = 0;
+  for (int64_t i = 0; i < count; i++) {
+    uint32_t bits;
+    memcpy(&bits, x + i, sizeof bits);
+    bits &= 0x7fffffff;
+    most = bits > most ? bits : most;
+  }
+  return most < 0x7f800000;
 }
 
-// The pieces of 8 rows that are not padding, as spans [begin, end).
+static weights look_at(const struct padding *out, int64_t piece) {
+  const struct tfc_gemm_product *p = out->job->products;
+  const int64_t width = out->job->kernel->width;
+  for (int64_t panel = out->first; panel < out->last; panel++)
+    if (!are_finite(p->packed_b + (panel * p->k + piece * out->length) * width, out->length * width)) return INFINITE;
+  return FINITE;
+}
+
+// Whether piece `piece` of 8 rows that were found, `at`, is left out.
+static bool is_left_out(struct padding *out, int64_t piece, const float *const at[tfc_gemm_stripe]) {
+  const struct tfc_gemm_source *source = out->job->products->source;
+  if (!source || !source->zeros) return false;
+  for (int64_t r = 0; r < tfc_gemm_stripe; r++)
+    if (at[r] != source->zeros) return false;
+  if (out->known[piece] == UNKNOWN) out->known[piece] = look_at(out, piece);
+  return out->known[piece] == FINITE;
+}
+
+// The pieces of 8 rows that are not left out, as spans [begin, end).
 struct spans {
   int64_t count, begin[TFC_GEMM_MOST_PIECES], end[TFC_GEMM_MOST_PIECES];
 };
-static void find_spans(const struct tfc_gemm_product *p, const float *const *rows, int64_t pieces, struct spans *out) {
+static void find_spans(struct padding *padding, const float *const *rows, int64_t pieces, struct spans *out) {
   out->count = 0;
   for (int64_t i = 0; i < pieces; i++) {
-    if (is_padding(p, rows + i * tfc_gemm_stripe)) continue;
+    if (is_left_out(padding, i, rows + i * tfc_gemm_stripe)) continue;
     if (out->count == 0 || out->end[out->count - 1] < i) out->begin[out->count++] = i;
     out->end[out->count - 1] = i + 1;
   }
@@ -323,6 +354,7 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
   const struct tfc_gemm_product *p = job->products;
   const int64_t pieces = p->source ? p->source->pieces : 1, length = p->source ? p->source->length : p->k;
   const float *rows[TFC_GEMM_MOST_PIECES * tfc_gemm_stripe];
+  struct padding padding = {.job = job, .first = first, .last = last, .length = length};
   struct spans spans;
   for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe) {
     if (p->source)
@@ -331,7 +363,7 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
       for (int64_t r = 0; r < tfc_gemm_stripe; r++) rows[r] = p->a.data + (row + r) * p->a.row;
     // Rows that follow each other are brought while these are used. (An address behind the last one does no harm.)
     const float *ahead = !p->source && p->a.row == length ? rows[0] + tfc_gemm_stripe * length : NULL;
-    find_spans(p, rows, pieces, &spans);
+    find_spans(&padding, rows, pieces, &spans);
     for (int64_t panel = first; panel < last; panel++) {
       const bool wide = is_wide(job, panel, last);
       float *c = job->c + row * job->ldc + panel * g->width;
@@ -364,12 +396,14 @@ static void run_in_place(const struct job *job, int64_t begin, int64_t end, int6
   const int64_t parts = (length + most_piece - 1) / most_piece;
   const int64_t part = (length + parts - 1) / parts, stripes = (end - begin) / stripe, left = (end - begin) % stripe;
   const float *rows[rows_in_place * TFC_GEMM_MOST_PIECES], *at[stripe];
-  int64_t begun[rows_in_place / stripe];           // the first piece of a stripe's rows that is not padding
+  int64_t begun[rows_in_place / stripe];           // the first piece of a stripe's rows that is not left out
   float *rest = scratch + stripes * stripe * p->k; // rows of a stripe that is not whole are packed
+  struct padding out = {.job = job, .first = first, .last = last, .length = length};
   for (int64_t s = 0; s < stripes && p->source; s++)
     p->source->find(p->source, begin + s * stripe, rows + s * pieces * stripe, scratch + s * stripe * p->k);
   for (int64_t s = 0; s < stripes; s++)
-    for (begun[s] = 0; begun[s] < pieces && is_padding(p, rows + (s * pieces + begun[s]) * stripe);) begun[s]++;
+    for (begun[s] = 0; begun[s] < pieces && is_left_out(&out, begun[s], rows + (s * pieces + begun[s]) * stripe);)
+      begun[s]++;
   for (int64_t r = 0; r < stripes * stripe && !p->source; r++) rows[r] = p->a.data + (begin + r) * p->a.row;
   if (left) pack_stripe(job, end - left, left, rest);
   for (int64_t done = 0, here; done < p->k; done += here) {
@@ -387,7 +421,8 @@ static void run_in_place(const struct job *job, int64_t begin, int64_t end, int6
       for (int64_t s = 0; s < stripes; s++, c += stripe * job->ldc) {
         for (int64_t r = 0; r < stripe; r++) at[r] = rows[(s * pieces + piece) * stripe + r] + from;
         const float *ahead = any && s * stripe < g->width ? next + s * (here / 2) * 16 : NULL;
-        const bool padding = is_padding(p, rows + (s * pieces + piece) * stripe), ended = done + here == p->k;
+        const bool padding = is_left_out(&out, piece, rows + (s * pieces + piece) * stripe);
+        const bool ended = done + here == p->k;
         const bool continues = piece > begun[s] || (piece == begun[s] && from > 0);
         if (padding && !ended) continue;
         const int64_t steps = padding ? 0 : here;

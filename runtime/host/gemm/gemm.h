@@ -47,8 +47,8 @@ struct tfc_gemm_source {
   // is written to `edge` [pieces, 8, length], and its address is the one there.
   void (*find)(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge);
   int64_t pieces, length;
-  // The address of runs of zeros: padding. Runs of which all 8 rows are padding are left out of the chains. NULL: no
-  // run is known to be padding.
+  // The address of runs of zeros: padding. Runs of which all 8 rows are padding are left out of the chains if their rows
+  // of B are finite. NULL: no run is known to be padding.
   const float *zeros;
   // Elements of a row that are neighbours in every layout of the image, with and without a dilation: the channels of a
   // pixel. 0: there are none. Products with few columns add in an order that depends on it.
