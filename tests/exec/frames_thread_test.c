@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/session.h"
 
@@ -396,9 +397,65 @@ static void loops_that_are_alike(void **state) {
   }
   assert_fails(run_cells(g, fetches, CELL + 1, "1", limit, together), TFC_INVALID_ARGUMENT, "MatMul");
   tfc_graph_release(g);
-  g = build_cells(0, fetches); // without end
+  g = build_cells(0, fetches);         // without end
+  const int64_t before = tfc_now_ns(); // an error in one loop ends the other
+  assert_fails(run_cells(g, fetches, CELL + 1, "1", limit / 5, together), TFC_INVALID_ARGUMENT, "MatMul");
+  assert_true(tfc_now_ns() - before < limit / 10);
   assert_fails(run_cells(g, fetches, CELL, "1", 50 * (int64_t)1000000, together), TFC_DEADLINE_EXCEEDED, "50 ms");
   tfc_graph_release(g);
+}
+
+// h = x; for (i = 0; i < 60; i++) h = (h * w) . h, twice; h * w is large. Returns the most memory that the first device
+// took.
+enum { WIDE = 600 };
+static uint64_t run_wide(const struct tfc_memory_limit *limits, uint32_t limit_count, const char *devices) {
+  struct tfc_builder *b = NULL;
+  struct tfc_graph *g = NULL;
+  struct tfc_device_set set = {0};
+  struct tfc_session *session = NULL;
+  struct tfc_tensor values[2] = {{0}}, out[2] = {{0}};
+  struct tfc_output feeds[2], fetches[2];
+  assert_ok(tfc_builder_create(NULL, &b));
+  for (int i = 0; i < 2; i++) {
+    const struct tfc_shape shape = TFC_SHAPE(i ? 1 : WIDE, i ? WIDE : 1);
+    feeds[i] = tfc_add_placeholder(b, i ? "w" : "x", TFC_FLOAT, &TFC_SHAPE_UNKNOWN);
+    assert_ok(tfc_tensor_create(TFC_FLOAT, &shape, &values[i]));
+    for (int k = 0; k < WIDE; k++) ((float *)values[i].data)[k] = (float)(k % 7) / WIDE;
+  }
+  for (int k = 0; k < 2; k++) {
+    const char *frame = k ? "second" : "first";
+    struct tfc_output i = variable_begin(b, frame, tfc_add_i32(b, 0)), h = variable_begin(b, frame, feeds[0]);
+    struct tfc_output most = enter(b, frame, tfc_add_i32(b, 60), true), w = enter(b, frame, feeds[1], true);
+    struct tfc_output go = tfc_add1(b, "LoopCond", tfc_add2(b, "Less", i, most));
+    struct variable vi = variable_switch(b, i, go), vh = variable_switch(b, h, go);
+    variable_end(b, vi, tfc_add2(b, "Add", vi.body, enter(b, frame, tfc_add_i32(b, 1), true)));
+    variable_end(b, vh, tfc_add2(b, "MatMul", tfc_add2(b, "Mul", vh.body, w), vh.body));
+    fetches[k] = vh.exit;
+  }
+  assert_ok(tfc_builder_finish(b, &g));
+  tfc_builder_free(b);
+  assert_ok(tfc_devices_open(devices, limits, limit_count, &set));
+  assert_ok(tfc_session_create(g, &(struct tfc_session_options){.devices = &set}, &session));
+  struct tfc_run_spec spec = {.feeds = feeds, .feed_count = 2, .fetches = fetches, .fetch_count = 2};
+  for (int i = 0; i < 4; i++) {
+    assert_ok(tfc_session_run(session, &spec, values, out, NULL));
+    for (int k = 0; k < 2; k++) tfc_tensor_release(&out[k]);
+  }
+  const uint64_t peak = set.devices[0]->driver->peak(set.devices[0], false);
+  tfc_session_free(session);
+  tfc_devices_close(&set);
+  for (int i = 0; i < 2; i++) tfc_tensor_release(&values[i]);
+  tfc_graph_release(g);
+  return peak;
+}
+
+// Side by side, loops hold more memory. A device with a limit runs them one after the other.
+static void loops_in_little_memory(void **state) {
+  (void)state;
+  const uint64_t large = sizeof(float) * WIDE * WIDE, peak = run_wide(NULL, 0, "2");
+  assert_true(peak >= large);
+  const struct tfc_memory_limit limit = {.pattern = "cpu:*", .bytes = peak + large / 2};
+  (void)run_wide(&limit, 1, "1");
 }
 
 // The plan knows which loops are alike; those that do not run as lists, or are of another kind, are not.
@@ -429,9 +486,16 @@ static void plans_know_alike_loops(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_device), cmocka_unit_test(several_devices),      cmocka_unit_test(emulated),
-      cmocka_unit_test(mixed),      cmocka_unit_test(several_threads),      cmocka_unit_test(a_stray_next_iteration),
-      cmocka_unit_test(deadlines),  cmocka_unit_test(loops_that_are_alike), cmocka_unit_test(plans_know_alike_loops),
+      cmocka_unit_test(one_device),
+      cmocka_unit_test(several_devices),
+      cmocka_unit_test(emulated),
+      cmocka_unit_test(mixed),
+      cmocka_unit_test(several_threads),
+      cmocka_unit_test(a_stray_next_iteration),
+      cmocka_unit_test(deadlines),
+      cmocka_unit_test(loops_that_are_alike),
+      cmocka_unit_test(loops_in_little_memory),
+      cmocka_unit_test(plans_know_alike_loops),
   };
   build();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

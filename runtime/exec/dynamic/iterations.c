@@ -76,14 +76,15 @@ static bool run_list(struct tfc_run *r, const struct tfc_run_item *loop, const s
   return !r->failed;
 }
 
-// Runs iterations until the loop's condition says that it has ended, and returns true. False: the run has failed, or
-// kernels have returned that must be handled first. Adds the number of iterations to *turns.
+// Runs iterations until the loop's condition says that it has ended, and returns true. False: the run or a loop beside
+// it has failed, or kernels have returned that must be handled first. Adds the number of iterations to *turns.
 static bool run_turns(struct tfc_run *r, const struct tfc_run_item *item, uint64_t *turns) {
   const struct tfc_dloop *loop = item->frame->f->loop;
   const struct tfc_dnode *by = &r->d->nodes[loop->condition];
   struct tfc_run_value *condition = item->iteration->values + by->input_begin + 1;
   int64_t goes_on = 1;
   for (uint32_t turn = 1;; turn++, ++*turns) {
+    if (r->beside_failed && atomic_load_explicit(r->beside_failed, memory_order_relaxed)) return false;
     if (!run_list(r, item, loop->before, loop->before_count)) return false;
     tfc_status s = tfc_run_index(r, by, 1, condition, &goes_on);
     if (s) {
@@ -116,7 +117,8 @@ void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item) {
 // --- Side by side -------------------------------------------------------------------------------------------------
 // Loops change nothing but their own frames before they are left, so each may run on a thread of its own. A thread has
 // a copy of the run, whose kernels do not divide their work. What loops share (constants, lists) is only read, and its
-// references are counted atomically. Loops are left one after the other, in the order in which they became ready.
+// references are counted atomically. Loops are left one after the other, in the order in which they became ready. An
+// error in one of them ends the others, which may be long or without end, at their next iteration.
 //
 // Each core then reads all weights of its loop, which may be more than its cache holds, where an operation that is
 // divided reads half of them. So both ways are measured in the first steps, and the faster one is kept.
@@ -125,6 +127,7 @@ struct side_job {
   struct tfc_run run;
   struct tfc_run_item item;
   uint64_t turns;
+  _Atomic bool *failed; // whether one of the jobs has failed
 };
 
 static int cores_of(const struct tfc_run *r, const struct tfc_run_item *item) {
@@ -134,13 +137,18 @@ static int cores_of(const struct tfc_run *r, const struct tfc_run_item *item) {
 bool tfc_run_waits_for_others(const struct tfc_run *r, const struct tfc_run_item *item) {
   const struct tfc_dloop *loop = item->frame->f->loop;
   const int cores = cores_of(r, item);
+  // Together they hold more memory than one after the other.
+  for (uint32_t d = 0; d < r->session->device_count; d++)
+    if (r->session->devices[d]->info.memory != UINT64_MAX) return false;
   // A trace has one buffer for each device, into which one thread writes.
   return cores > 1 && loop->alike >= (uint32_t)cores && !r->nested && !r->partial && !r->copies && !r->step->trace;
 }
 
 static void run_job(void *arg, int64_t begin, int64_t end) {
   struct side_job *jobs = arg;
-  for (int64_t i = begin; i < end; i++) run_turns(&jobs[i].run, &jobs[i].item, &jobs[i].turns);
+  for (int64_t i = begin; i < end; i++)
+    if (!run_turns(&jobs[i].run, &jobs[i].item, &jobs[i].turns))
+      atomic_store_explicit(jobs[i].failed, true, memory_order_relaxed);
 }
 
 // Runs all loops that wait side by side, and adds their iterations to *turns. False: no memory to do so.
@@ -151,10 +159,12 @@ static bool run_side_by_side(struct tfc_run *r, uint64_t *turns) {
   struct tfc_run_value *values = calloc((size_t)count * outs, sizeof *values);
   struct tfc_kernel_env *env = &r->envs[r->d->nodes[r->loops.data[0].frame->f->loop->condition].device];
   const bool fits = jobs && envs && values;
+  _Atomic bool failed = false;
   for (uint32_t i = 0; fits && i < count; i++) {
     struct tfc_run *own = &jobs[i].run;
-    jobs[i].item = r->loops.data[i];
     *own = (struct tfc_run){.plan = r->plan, .d = r->d, .session = r->session, .step = r->step};
+    jobs[i].item = r->loops.data[i];
+    own->beside_failed = jobs[i].failed = &failed;
     own->deadline = r->deadline, own->cancel = r->cancel, own->root = r->root, own->mailbox = r->mailbox;
     own->envs = envs + (size_t)i * devices, own->outs = values + (size_t)i * outs;
     for (uint32_t d = 0; d < devices; d++) {

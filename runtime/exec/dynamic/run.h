@@ -83,6 +83,7 @@ struct tfc_run {
   int64_t deadline;
   const struct tfc_dnode *at; // the last node that began on this thread
   const _Atomic bool *cancel;
+  const _Atomic bool *beside_failed; // of a loop that runs beside others: one of them has failed; otherwise NULL
   struct tfc_run_frame *root, *frames;
   struct tfc_run_iteration **pools;     // [frame_count]
   TFC_ARRAY(struct tfc_run_item) ready; // a stack
