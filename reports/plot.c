@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "reports/memory.h"
 #include "reports/palette.h"
 
 extern char **environ;
@@ -96,6 +97,14 @@ out:
   return s;
 }
 
+// A line "{name}" of a query stands for one of these, which other reports use too.
+static const struct { const char *name, *sql; } shared_queries[] = {{"{held}", TFC_SQL_HELD}};
+static tfc_str query_line(tfc_str line) {
+  for (size_t i = 0; i < sizeof shared_queries / sizeof *shared_queries; i++)
+    if (tfc_str_is(line, shared_queries[i].name)) return tfc_str_from(shared_queries[i].sql);
+  return line;
+}
+
 // Reads the "#@" lines and runs the queries.
 static tfc_status read_head(struct drawing *d) {
   struct tfc_text sql = {0};
@@ -115,9 +124,9 @@ static tfc_status read_head(struct drawing *d) {
     if (!head) break;
     tfc_str rest = tfc_str_sub(text, 3, SIZE_MAX);
     if (more) {
-      tfc_text_add(&sql, tfc_str_sub(text, 5, SIZE_MAX));
-      tfc_text_printf(&sql, "\n");
-      tfc_text_printf(&d->plot->queries, "%.*s\n", TFC_STR_ARG(tfc_str_sub(text, 5, SIZE_MAX)));
+      const tfc_str more_sql = query_line(tfc_str_sub(text, 5, SIZE_MAX));
+      tfc_text_printf(&sql, "%.*s\n", TFC_STR_ARG(more_sql));
+      tfc_text_printf(&d->plot->queries, "%.*s\n", TFC_STR_ARG(more_sql));
     } else if (tfc_str_starts(rest, "title: ")) {
       tfc_text_add(&d->plot->title, tfc_str_sub(rest, 7, SIZE_MAX));
     } else if (tfc_str_starts(rest, "reason: ")) {

@@ -87,7 +87,8 @@ for row in rows:
     same("busy in show " + row["name"], float(said.group(1)), row["busy"])
 for row in ask(f"SELECT device, peak_bytes FROM v_memory WHERE {mine}"):
     line = next(r for r in table if r[0] == row["device"])
-    same("peak " + row["device"], bytes_of(line[heads.index("peak memory")]), row["peak_bytes"])
+    said = line[heads.index("peak memory")]
+    same("peak " + row["device"], bytes_of(said), row["peak_bytes"], 0.55 * last_digit(said) / max(row["peak_bytes"], 1))
 for row in ask("SELECT placement, step_median_us, transfer_bytes, placement_id FROM v_result WHERE role <> 'candidate'"):
     if row["step_median_us"] and row["placement_id"] != run["placement_id"]:
         line = next(r for r in cells("<h2>The answer and its rivals") if r[0] == row["placement"])
@@ -263,10 +264,10 @@ edges, tensors = {}, []
 for e in ask(f"SELECT producer_id, output, consumer_id, MAX(bytes) AS bytes FROM v_edge WHERE run_id = {run['run_id']} AND output >= 0"
              " AND bytes > 0 GROUP BY 1, 2, 3"):
     edges.setdefault((e["producer_id"], e["output"]), []).append(e)
-# Products that only an AddN of products reads are never in memory: the sum is, from the start of the first of them. What
-# the only reader can take over for a result as large as it ends where that reader starts.
+# In a step that ran, products that only an AddN of products reads are never in memory: the sum is, from the start of the
+# first of them. What the only reader can take over for a result as large as it ends where that reader starts.
 terms_of = {}
-for (producer, output), readers in edges.items():
+for (producer, output), readers in edges.items() if not modelled else []:
     for e in readers:
         terms_of.setdefault(e["consumer_id"], []).append((producer, nodes[producer]["op"] == "MatMul" and len(readers) == 1))
 terms_of = {sum_: [t for t, _ in terms] for sum_, terms in terms_of.items() if nodes[sum_]["op"] == "AddN" and all(good for _, good in terms)}
@@ -279,42 +280,53 @@ for (producer, _), readers in edges.items():
 def taken_over(readers):
     reader = nodes[readers[0]["consumer_id"]]
     in_place = reader["op"] and "matmul" not in reader["op"].lower() and "conv" not in reader["op"].lower()
-    return len(readers) == 1 and in_place and readers[0]["bytes"] in made.get(reader["node_id"], ())
+    return not modelled and len(readers) == 1 and in_place and readers[0]["bytes"] in made.get(reader["node_id"], ())
 
 
-first, last, sent, placed = {}, {}, {}, {}
+def handed(x):
+    return bool(x) and x["how"] == "handed over" and not modelled
+
+
+# A moment is nanoseconds and what comes within them: ends, transfers that begin, operations in their order. What takes no
+# time ends behind its own start.
+first, last, turn, sent, placed = {}, {}, {}, {}, {}
 for o in ran.values():
     key = (o["node_id"], o["device"])
-    first[key] = min(first.get(key, o["start_us"]), o["start_us"])
-    last[key] = max(last.get(key, 0), o["start_us"] + o["duration_us"])
+    begins, ends_at = round(o["start_us"] * 1e3), round((o["start_us"] + o["duration_us"]) * 1e3)
+    first[key] = min(first.get(key, begins), begins)
+    last[key] = max(last.get(key, 0), ends_at)
+    turn[key] = min(turn.get(key, o["position"]), o["position"])
     placed.setdefault(o["node_id"], set()).add(o["device"])
+begun = {key: (ns, 2 * turn[key] + 1) for key, ns in first.items()}
+last = {key: (ns, 2 * turn[key] + 2 if ns == first[key] else 0) for key, ns in last.items()}
 for x in came:
-    old = sent.setdefault((x["node_id"], x["output"], x["target"]), dict(x, end_us=0))
-    old["start_us"], old["end_us"] = min(old["start_us"], x["start_us"]), max(old["end_us"], x["start_us"] + x["duration_us"])
+    old = sent.setdefault((x["node_id"], x["output"], x["target"]), dict(x, begins=(round(x["start_us"] * 1e3), 1), ends=(0, 0)))
+    old["begins"] = min(old["begins"], (round(x["start_us"] * 1e3), 1))
+    old["ends"] = max(old["ends"], (round((x["start_us"] + x["duration_us"]) * 1e3), 0))
 for p in ask(f"SELECT p.device, n.memory_bytes AS bytes FROM v_placement p JOIN v_node n USING (run_id, node_id) WHERE"
              f" p.{mine.replace(' AND ', ' AND p.')} AND n.memory_bytes > 0"):
-    tensors.append((p["device"], p["bytes"], 0, end))
+    tensors.append((p["device"], p["bytes"], (0, 0), max(last.values())))
 for (producer, output), readers in edges.items():
     if nodes[producer]["memory_bytes"] or producer in terms:
         continue
     for device in placed.get(producer, ()):
-        node, begin, until, there = producer, first[producer, device], 0, False
-        begin = min([begin] + [first[t, device] for t in terms_of.get(producer, ()) if (t, device) in first])
+        begin, until, there = begun[producer, device], (0, 0), False
+        begin = min([begin] + [begun[t, device] for t in terms_of.get(producer, ()) if (t, device) in begun])
         for e in readers:
             for where in placed.get(e["consumer_id"], ()):
                 done, there = last[e["consumer_id"], where], True
                 if where == device and taken_over(readers):
-                    done = first[e["consumer_id"], where]
+                    done = (first[e["consumer_id"], where], 0)
                 x = sent.get((producer, output, where)) if where != device else None
-                until = max(until, last[node, device], done if where == device or (x and x["how"] == "handed over") else 0, x["end_us"] if x else 0)
+                until = max(until, last[producer, device], done if where == device or handed(x) else (0, 0), x["ends"] if x else (0, 0))
         if there:
             tensors.append((device, max(e["bytes"] for e in readers), begin, until))
 for (node, output, target), x in sent.items():
-    if x["how"] != "handed over":
+    if not handed(x):
         reads = [last[e["consumer_id"], target] for e in edges.get((node, output), []) if (e["consumer_id"], target) in last]
-        tensors.append((target, x["bytes"], x["start_us"], max([x["end_us"]] + reads)))
+        tensors.append((target, x["bytes"], x["begins"], max([x["ends"]] + reads)))
 for device in memory["devices"]:
-    events = [(round(t, 3), b) for d, size, a, z in tensors if d == device["device"] for t, b in ((a, size), (z, -size))]
+    events = [(t, b) for d, size, a, z in tensors if d == device["device"] for t, b in ((a, size), (z, -size))]
     level = most = 0
     for _, more in sorted(events):
         level += more
@@ -324,6 +336,20 @@ for device in memory["devices"]:
         # What was planned has room for it; in steps with loops, and in cost graphs, only variables were planned.
         if device["peak_bytes"] > device["variable_bytes"] and device["named_bytes"] > device["peak_bytes"]:
             faults.append(f"{device['device']}: {device['named_bytes']} bytes are named, its peak is {device['peak_bytes']}")
+# The curves of the plot, by the query that the page shows, are highest where the table says.
+section = page[page.index('<section id="memory">') :]
+drawn = re.search(r"-- levels:[^\n]*\n(.*?)(?:\n-- |</pre>)", section[: section.index("</section>")], re.S)
+if drawn:
+    sql = html.unescape(drawn.group(1)).replace(":run", str(run["run_id"])).replace(":placement", str(run["placement_id"])).replace(":step", str(step))
+    tops = {}
+    for row in ask(sql):
+        device, _, megabytes = row.values()
+        tops[device] = max(tops.get(device, 0), megabytes)
+    ids = {d["name"]: d["device_id"] for d in ask(f"SELECT name, device_id FROM v_device WHERE run_id = {run['run_id']}")}
+    for device in memory["devices"]:
+        same("top of the plot of " + device["device"], tops.get(ids[device["device"]], 0) * 1e6, device["named_bytes"] or 0, 1e-9)
+else:
+    faults.append("the plot of memory has no query")
 
 # --- The trace: slices, flows with both ends, counters, tracks ---
 steps = [r["step"] for r in ask(f"SELECT DISTINCT step FROM v_op WHERE {mine}")]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Figures of page and terminal, and events of traces, are computed again from the documented views of five databases of
+# Figures of page and terminal, and events of traces, are computed again from the documented views of databases of
 # different kinds, by another program than the one that wrote them (views_check.py).
 #
 #   tests/reports/views_long_test.sh BUILD
@@ -9,7 +9,7 @@ for needed in python3 sqlite3 gzip; do command -v $needed >/dev/null || { echo "
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 failed=0
-for name in nmt loops modelled throughput tfc_run; do
+for name in nmt loops modelled simulated throughput tfc_run; do
   gzip -dc "$here/runs/$name.sql.gz" | sqlite3 "$work/$name.db" || exit 1
   report=("$build/bin/tfc-report" --db "$work/$name.db")
   "${report[@]}" show --out "$work/page" >"$work/show.txt" 2>"$work/said" &&
