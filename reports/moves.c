@@ -9,7 +9,9 @@ enum { MOST_DEVICES = 64 };
 
 struct moving {
   const struct tfc_traced *t;
-  struct tfc_table devices, links, nodes; // nodes: node_id, unit_id, output_bytes
+  struct tfc_table devices;
+  bool ran[MOST_DEVICES];        // by row of `devices`: something ran there in the step
+  struct tfc_table links, nodes; // source_id, target_id, bytes, time_us; node_id, unit_id, output_bytes
   struct move *moves;
   uint32_t count, capacity;
   uint32_t *first_link; // [op_count + 1] links are ordered by their operation
@@ -34,18 +36,32 @@ static tfc_str device_text(const struct moving *m, int32_t device, const char *c
   return (tfc_str){0};
 }
 
+// Returns the first row of `links`, which are ordered, for these devices.
+static uint32_t first_row(const struct moving *m, int32_t from, int32_t to) {
+  uint32_t low = 0, high = m->links.row_count;
+  while (low < high) {
+    const uint32_t at = low + (high - low) / 2;
+    const struct tfc_cell *row = tfc_table_cell(&m->links, at, 0);
+    if (row[0].integer < from || (row[0].integer == from && row[1].integer < to))
+      low = at + 1;
+    else
+      high = at;
+  }
+  return low;
+}
+
 // Returns how long a tensor takes from one device to another, in ns: linear between the sizes that were timed, and
 // beyond the largest at its rate. 0: no link is known.
 static int64_t transfer_ns(const struct moving *m, int32_t from, int32_t to, double bytes) {
   double below = -1, below_us = 0, above = -1, above_us = 0;
   if (from == to) return 0;
-  for (uint32_t r = 0; r < m->links.row_count; r++) { // by size
-    if (tfc_table_find(&m->links, r, "source_id")->integer != from) continue;
-    if (tfc_table_find(&m->links, r, "target_id")->integer != to) continue;
-    const double size = tfc_table_number(&m->links, r, "bytes"), us = tfc_table_number(&m->links, r, "time_us");
+  for (uint32_t r = first_row(m, from, to); r < m->links.row_count && above < 0; r++) { // by size
+    const struct tfc_cell *row = tfc_table_cell(&m->links, r, 0);
+    if (row[0].integer != from || row[1].integer != to) break;
+    const double size = row[2].real, us = row[3].real;
     if (size <= bytes || below < 0)
       below = size, below_us = us;
-    else if (above < 0)
+    else
       above = size, above_us = us;
   }
   if (below < 0) return 0;
@@ -96,26 +112,24 @@ static int64_t ready_at(const struct moving *m, uint32_t op, int32_t to) {
   return ready;
 }
 
-// Returns when a device that was idle for long enough could have begun; -1: it never was.
-static int64_t begins_at(const struct tfc_traced *t, int32_t device, int64_t ready, int64_t time) {
+// Returns when the device of row `d` was idle for long enough and could have begun; -1: it never was.
+static int64_t begins_at(const struct moving *m, uint32_t d, int32_t device, int64_t ready, int64_t time) {
+  const struct tfc_traced *t = m->t;
   int64_t found = -1;
-  bool ran = false;
-  for (uint32_t g = 0; g < t->gap_count; g++) {
-    if (t->gaps[g].device != device) continue;
-    ran = true;
+  if (!m->ran[d]) return ready; // such a device has no gaps
+  for (uint32_t g = 0; g < t->gap_count && t->gaps[g].end - t->gaps[g].start >= time; g++) { // longest first
     const int64_t at = most(ready, t->gaps[g].start);
-    if (at + time <= t->gaps[g].end && (found < 0 || at < found)) found = at;
+    if (t->gaps[g].device == device && at + time <= t->gaps[g].end && (found < 0 || at < found)) found = at;
   }
-  for (uint32_t i = 0; i < t->op_count && !ran; i++) ran = t->ops[i].device == device;
-  return ran ? found : ready; // a device that ran nothing has no gaps
+  return found;
 }
 
-// Returns what the step wins if the operation of item `at` of the path runs on `to`.
-static int64_t won_by(const struct moving *m, uint32_t at, int32_t to) {
+// Returns what the step wins if the operation of item `at` of the path runs on `to`, the device of row `d`.
+static int64_t won_by(const struct moving *m, uint32_t at, uint32_t d, int32_t to) {
   const struct tfc_traced *t = m->t;
   const struct tfc_traced_item *item = &t->path[at], *next = at + 1 < t->path_count ? item + 1 : NULL;
   const struct tfc_traced_op *o = &t->ops[item->op];
-  const int64_t time = o->end - o->start, begin = begins_at(t, to, ready_at(m, (uint32_t)item->op, to), time);
+  const int64_t time = o->end - o->start, begin = begins_at(m, d, to, ready_at(m, (uint32_t)item->op, to), time);
   if (begin < 0) return 0;
   const int64_t end = begin + time, back = transfer_ns(m, to, o->device, bytes_of(m, o->node));
   if (!next) return o->end - end;
@@ -160,16 +174,19 @@ static int64_t unit_of(const struct moving *m, uint32_t node) {
 
 static tfc_status try_moves(struct moving *m) {
   const struct tfc_traced *t = m->t;
+  for (uint32_t i = 0; i < t->op_count; i++)
+    for (uint32_t d = 0; d < m->devices.row_count; d++)
+      m->ran[d] |= tfc_table_cell(&m->devices, d, 0)->integer == t->ops[i].device;
   for (uint32_t i = 0; i < t->path_count; i++) {
     if (t->path[i].op < 0) continue;
     const struct tfc_traced_op *o = &t->ops[t->path[i].op];
     const int64_t unit = unit_of(m, o->node);
     if (unit < 0) continue;
     for (uint32_t d = 0; d < m->devices.row_count; d++) {
-      const int32_t to = (int32_t)tfc_table_find(&m->devices, d, "device_id")->integer;
+      const int32_t to = (int32_t)tfc_table_cell(&m->devices, d, 0)->integer;
       if (to == o->device || !tfc_str_equal(tfc_table_text(&m->devices, d, "kind"), device_text(m, o->device, "kind")))
         continue;
-      const int64_t won = won_by(m, i, to);
+      const int64_t won = won_by(m, i, d, to);
       if (won > 0) TFC_RETURN_IF_ERROR(add_move(m, (struct move){unit, o->device, to, t->path[i].op, 1, won, won}));
     }
   }
@@ -189,7 +206,7 @@ tfc_status tfc_report_moves(struct tfc_store *store, const struct tfc_query_args
   TFC_TRY(s, tfc_table_query(store,
                              "SELECT s.device_id AS source_id, d.device_id AS target_id, l.bytes, l.time_us FROM v_link"
                              " l JOIN v_device s ON s.run_id = l.run_id AND s.name = l.source JOIN v_device d ON"
-                             " d.run_id = l.run_id AND d.name = l.target WHERE l.run_id = :run ORDER BY l.bytes",
+                             " d.run_id = l.run_id AND d.name = l.target WHERE l.run_id = :run ORDER BY 1, 2, 3",
                              args, &m.links));
   TFC_TRY(s, tfc_table_query(store,
                              "SELECT node_id, unit_id, output_bytes FROM v_node WHERE run_id = :run ORDER BY node_id",
