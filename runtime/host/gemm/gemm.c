@@ -294,41 +294,48 @@ static bool is_wide(const struct job *job, int64_t panel, int64_t last) {
   return job->kernel->wide && panel + 2 == last && job->n - panel * job->kernel->width == job->kernel->wide_columns;
 }
 
-// What is left out: runs that are padding in all 8 rows of a stripe, if their rows of B are finite in panels
-// [first, last). Zeros times an infinite weight or NaN are NaN, and whether a run is read in place must not show.
+// Runs that are padding in all 8 rows of a stripe are left out if their rows of B are finite. Zeros times an infinite
+// weight or NaN are NaN, and whether a run is read in place must not show. Looking at B must be cheap beside its use.
+enum { LEAST_LEFT_OUT = 64 }; // rows that use what was looked at
+
+// Whether none is infinite or NaN. `count` is a multiple of 8.
+OPS_CLONES static bool are_finite(const float *x, int64_t count) {
+  typedef uint32_t lanes __attribute__((vector_size(32)));
+  lanes seen = {0};
+  for (int64_t i = 0; i < count; i += 8) {
+    lanes bits;
+    memcpy(&bits, x + i, sizeof bits);
+    seen |= (bits & 0x7fffffff) + 0x00800000; // the sign is set if the exponent is the largest
+  }
+  uint32_t all = 0;
+  for (int i = 0; i < 8; i++) all |= seen[i];
+  return !(all >> 31);
+}
+
+static bool is_padding(const struct tfc_gemm_product *p, const float *const at[tfc_gemm_stripe]) {
+  if (!p->source || !p->source->zeros) return false;
+  for (int64_t r = 0; r < tfc_gemm_stripe; r++)
+    if (at[r] != p->source->zeros) return false;
+  return true;
+}
+
+// By piece of the rows, whether its rows of B in panels [first, last) are finite, once it was looked at.
 typedef enum weights { UNKNOWN, FINITE, INFINITE } weights;
 struct padding {
   const struct job *job;
   int64_t first, last, length;
-  weights known[TFC_GEMM_MOST_PIECES]; // by piece: its rows of B
+  bool worth; // there are enough rows
+  weights known[TFC_GEMM_MOST_PIECES];
 };
 
-OPS_CLONES static bool are_finite(const float *x, int64_t count) {
-  uint32_t most = 0;
-  for (int64_t i = 0; i < count; i++) {
-    uint32_t bits;
-    memcpy(&bits, x + i, sizeof bits);
-    bits &= 0x7fffffff;
-    most = bits > most ? bits : most;
-  }
-  return most < 0x7f800000;
-}
-
-static weights look_at(const struct padding *out, int64_t piece) {
+static bool is_left_out(struct padding *out, int64_t piece, const float *const at[tfc_gemm_stripe]) {
   const struct tfc_gemm_product *p = out->job->products;
   const int64_t width = out->job->kernel->width;
-  for (int64_t panel = out->first; panel < out->last; panel++)
-    if (!are_finite(p->packed_b + (panel * p->k + piece * out->length) * width, out->length * width)) return INFINITE;
-  return FINITE;
-}
-
-// Whether piece `piece` of 8 rows that were found, `at`, is left out.
-static bool is_left_out(struct padding *out, int64_t piece, const float *const at[tfc_gemm_stripe]) {
-  const struct tfc_gemm_source *source = out->job->products->source;
-  if (!source || !source->zeros) return false;
-  for (int64_t r = 0; r < tfc_gemm_stripe; r++)
-    if (at[r] != source->zeros) return false;
-  if (out->known[piece] == UNKNOWN) out->known[piece] = look_at(out, piece);
+  if (!out->worth || !is_padding(p, at)) return false;
+  for (int64_t panel = out->first; panel < out->last && out->known[piece] == UNKNOWN; panel++)
+    if (!are_finite(p->packed_b + (panel * p->k + piece * out->length) * width, out->length * width))
+      out->known[piece] = INFINITE;
+  if (out->known[piece] == UNKNOWN) out->known[piece] = FINITE;
   return out->known[piece] == FINITE;
 }
 
@@ -355,6 +362,7 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
   const int64_t pieces = p->source ? p->source->pieces : 1, length = p->source ? p->source->length : p->k;
   const float *rows[TFC_GEMM_MOST_PIECES * tfc_gemm_stripe];
   struct padding padding = {.job = job, .first = first, .last = last, .length = length};
+  padding.worth = row_last - row_first >= LEAST_LEFT_OUT;
   struct spans spans;
   for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe) {
     if (p->source)
@@ -396,19 +404,17 @@ static void run_in_place(const struct job *job, int64_t begin, int64_t end, int6
   const int64_t parts = (length + most_piece - 1) / most_piece;
   const int64_t part = (length + parts - 1) / parts, stripes = (end - begin) / stripe, left = (end - begin) % stripe;
   const float *rows[rows_in_place * TFC_GEMM_MOST_PIECES], *at[stripe];
-  int64_t begun[rows_in_place / stripe];           // the first piece of a stripe's rows that is not left out
   float *rest = scratch + stripes * stripe * p->k; // rows of a stripe that is not whole are packed
-  struct padding out = {.job = job, .first = first, .last = last, .length = length};
   for (int64_t s = 0; s < stripes && p->source; s++)
     p->source->find(p->source, begin + s * stripe, rows + s * pieces * stripe, scratch + s * stripe * p->k);
-  for (int64_t s = 0; s < stripes; s++)
-    for (begun[s] = 0; begun[s] < pieces && is_left_out(&out, begun[s], rows + (s * pieces + begun[s]) * stripe);)
-      begun[s]++;
   for (int64_t r = 0; r < stripes * stripe && !p->source; r++) rows[r] = p->a.data + (begin + r) * p->a.row;
   if (left) pack_stripe(job, end - left, left, rest);
   for (int64_t done = 0, here; done < p->k; done += here) {
     const int64_t piece = done / length, from = done % length;
     here = at_most(part, length - from);
+    bool some = false; // whether some stripe may be left out
+    for (int64_t s = 0; s < stripes && stripes * stripe >= LEAST_LEFT_OUT; s++)
+      some = some || is_padding(p, rows + (s * pieces + piece) * stripe);
     for (int64_t panel = first; panel < last; panel++) {
       const float *b = p->packed_b + (panel * p->k + done) * g->width;
       const float *next =
@@ -417,15 +423,16 @@ static void run_in_place(const struct job *job, int64_t begin, int64_t end, int6
       float *c = job->c + begin * job->ldc + panel * g->width;
       const int64_t columns = at_most(job->n - panel * g->width, g->width);
       const bool wide = is_wide(job, panel, last);
+      const bool finite =
+          some && are_finite(b, here * g->width) && (!wide || are_finite(b + p->k * g->width, here * g->width));
       struct tfc_last_tile on;
       for (int64_t s = 0; s < stripes; s++, c += stripe * job->ldc) {
         for (int64_t r = 0; r < stripe; r++) at[r] = rows[(s * pieces + piece) * stripe + r] + from;
         const float *ahead = any && s * stripe < g->width ? next + s * (here / 2) * 16 : NULL;
-        const bool padding = is_left_out(&out, piece, rows + (s * pieces + piece) * stripe);
-        const bool ended = done + here == p->k;
-        const bool continues = piece > begun[s] || (piece == begun[s] && from > 0);
-        if (padding && !ended) continue;
-        const int64_t steps = padding ? 0 : here;
+        const bool padding = finite && is_padding(p, rows + (s * pieces + piece) * stripe);
+        const bool ended = done + here == p->k, continues = done > 0;
+        if (padding && continues && !ended) continue;
+        const int64_t steps = padding ? 0 : here; // the first piece sets C to zeros
         const struct tfc_last_tile *finish = last_of(job, begin + s * stripe, panel, ended, &on);
         if (wide)
           g->wide(1, steps, at, b, p->k * g->width, ahead, c, job->ldc, continues, finish);
