@@ -247,7 +247,7 @@ enum { MOVED = 2, DEVICES, TRAFFIC };
 static tfc_status list_each(const struct side *sides, uint32_t count, int which, struct tfc_report_lists *lists) {
   static const char *const moved_columns[] = {"run_id", "scope", "source", "target", "nodes", NULL};
   static const char *const device_columns[] = {"run_id",       "device", "peak_bytes", "limit_bytes",
-                                               "busy_percent", "nodes",  NULL};
+                                               "busy_percent", "nodes",  "complete",   NULL};
   static const char *const pair_columns[] = {"run_id", "source", "target", "number", "bytes", "time_us", NULL};
   struct tfc_table *t = &lists->tables[which];
   tfc_status s = NULL;
@@ -274,6 +274,12 @@ static const char *show(char *buffer, double us) {
 }
 static const char *show_bytes(char *buffer, double bytes) {
   return bytes == bytes ? tfc_show_bytes(buffer, bytes) : "-";
+}
+
+static const char *show_peak(char buffer[40], const struct side *x) {
+  char bytes[32];
+  snprintf(buffer, 40, "%s%s", x->peak_part ? ">" : "", show_bytes(bytes, x->peak));
+  return buffer;
 }
 
 // Says which runs are of another graph than the first one: their times do not compare.
@@ -378,11 +384,13 @@ static void print_many(const struct side *sides, uint32_t count, const struct tf
                        struct tfc_text *out) {
   const struct tfc_table *t = &lists->tables[0], *ops = &lists->tables[1];
   const uint32_t shown = count < 5 ? count : 5;
-  char a[32], b[32], c[32], name[96], range[72], ratio[16];
+  bool parts = false; // of some peak only a part is known
+  char a[32], b[32], c[40], name[96], range[72], ratio[16];
   tfc_text_printf(out, "%-5s %10s %22s %7s %-9s %9s %10s\n", "run", "step", "95 % interval", "ratio", "", "moved",
                   "peak");
   for (uint32_t r = 0; r < t->row_count; r++) {
     const struct side *x = &sides[r];
+    parts |= x->peak_part;
     double times = tfc_table_number(t, r, "ratio");
     snprintf(ratio, sizeof ratio, times == times ? "%.3f" : "", times);
     if (x->simulated)
@@ -395,9 +403,9 @@ static void print_many(const struct side *sides, uint32_t count, const struct tf
     tfc_text_printf(out, "%-5lld %10s %22s %7s %-9.*s", (long long)x->args.run,
                     show(a, tfc_table_number(t, r, "step_median_us")), range, ratio,
                     (int)(verdict.size > 9 ? 9 : verdict.size), verdict.data ? verdict.data : "");
-    tfc_text_printf(out, " %9s %10s\n", show_bytes(a, tfc_table_number(t, r, "transfer_bytes")),
-                    show_bytes(c, x->peak));
+    tfc_text_printf(out, " %9s %10s\n", show_bytes(a, tfc_table_number(t, r, "transfer_bytes")), show_peak(c, x));
   }
+  if (parts) tfc_text_printf(out, "  %s\n", tfc_report_peak_note);
   tfc_text_printf(out, "\n%-5s %12s %12s %12s %7s  %s\n", "run", "whole", "best single", "expert", "nodes", "graph");
   for (uint32_t r = 0; r < t->row_count; r++) {
     double moved = tfc_table_number(t, r, "moved_nodes");

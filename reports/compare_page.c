@@ -9,6 +9,7 @@
 #include "reports/compare.h"
 #include "reports/html.h"
 #include "reports/palette.h"
+#include "reports/reports.h"
 
 enum { RUNS, OPERATIONS, MOVED, DEVICES, TRAFFIC }; // tables of the lists
 enum { BESIDE = 3, SCOPES = 30 }; // most runs that are side by side; most scopes that are shown of one
@@ -135,10 +136,15 @@ struct value { // a column of a table that every run has; its name ends with its
   const char *column, *label;
 };
 
+// Whether a device's peak of memory is that of its variables alone.
+static bool is_part(const struct tfc_table *devices, uint32_t row) {
+  return tfc_table_number(devices, row, "peak_bytes") > 0 && tfc_table_number(devices, row, "complete") == 0;
+}
 static void add_value(const struct compared *c, const struct tfc_table *t, int64_t row, const char *column) {
   const tfc_str name = tfc_str_from(column);
   const double value = row < 0 ? (double)NAN : tfc_table_number(t, (uint32_t)row, column);
   char shown[32];
+  if (row >= 0 && tfc_str_is(name, "peak_bytes") && is_part(t, (uint32_t)row)) tfc_text_printf(c->out, "&gt;");
   if (value != value)
     tfc_text_printf(c->out, "–");
   else if (tfc_str_ends(name, "_us"))
@@ -296,10 +302,10 @@ static void add_devices(const struct compared *c) {
   const size_t limit = 2; // left out where no device has one
   struct value shown[4];
   size_t count = 0;
-  bool limited = false;
+  bool limited = false, parts = false;
   for (uint32_t r = 0; r < t->row_count; r++) {
     const double bytes = tfc_table_number(t, r, "limit_bytes");
-    limited |= bytes == bytes;
+    limited |= bytes == bytes, parts |= is_part(t, r);
   }
   for (size_t v = 0; v < sizeof values / sizeof *values; v++)
     if (v != limit || limited) shown[count++] = values[v];
@@ -309,6 +315,11 @@ static void add_devices(const struct compared *c) {
                   "busy, the most memory that it held%s, and how many nodes are placed on it.</p>\n",
                   limited ? "" : " (none has a limit)");
   add_matrix(c, t, keys, "device", shown, count);
+  if (parts) {
+    tfc_text_printf(c->out, "<p class=\"note\">");
+    tfc_html_escape(c->out, tfc_str_from(tfc_report_peak_note));
+    tfc_text_printf(c->out, ".</p>\n");
+  }
   tfc_text_printf(c->out, "</section>\n");
 }
 

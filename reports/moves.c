@@ -5,6 +5,13 @@
 
 #include "runtime/base/no_memory.h"
 
+const char tfc_report_sql_links[] =
+    "SELECT s.device_id AS source_id, d.device_id AS target_id, l.bytes, l.time_us FROM v_link l JOIN v_device s ON"
+    " s.run_id = l.run_id AND s.name = l.source JOIN v_device d ON d.run_id = l.run_id AND d.name = l.target WHERE"
+    " l.run_id = :run ORDER BY 1, 2, 3";
+const char tfc_report_sql_units[] =
+    "SELECT node_id, unit_id, output_bytes FROM v_node WHERE run_id = :run ORDER BY node_id";
+
 enum { MOST_DEVICES = 64 };
 
 struct moving {
@@ -203,14 +210,8 @@ tfc_status tfc_report_moves(struct tfc_store *store, const struct tfc_query_args
           tfc_table_query(store, "SELECT device_id, name, kind FROM v_device WHERE run_id = :run AND name <> 'whole'",
                           args, &m.devices));
   if (!t->edge_count || m.devices.row_count < 2 || m.devices.row_count > MOST_DEVICES) goto out;
-  TFC_TRY(s, tfc_table_query(store,
-                             "SELECT s.device_id AS source_id, d.device_id AS target_id, l.bytes, l.time_us FROM v_link"
-                             " l JOIN v_device s ON s.run_id = l.run_id AND s.name = l.source JOIN v_device d ON"
-                             " d.run_id = l.run_id AND d.name = l.target WHERE l.run_id = :run ORDER BY 1, 2, 3",
-                             args, &m.links));
-  TFC_TRY(s, tfc_table_query(store,
-                             "SELECT node_id, unit_id, output_bytes FROM v_node WHERE run_id = :run ORDER BY node_id",
-                             args, &m.nodes));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_links, args, &m.links));
+  TFC_TRY(s, tfc_table_query(store, tfc_report_sql_units, args, &m.nodes));
   m.first_link = calloc(t->op_count + 2u, sizeof *m.first_link);
   if (!m.first_link) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
   for (uint32_t l = 0; l < t->link_count; l++) m.first_link[t->links[l].op + 1]++;

@@ -4,6 +4,9 @@
 
 #include "reports/traced.h"
 
+// The queries besides those of the traced step: what transfers between devices take, and which nodes move together.
+extern const char tfc_report_sql_links[], tfc_report_sql_units[];
+
 // Fills `out` with a row for each unit (v_node.unit_id) and device to which one could move it, the largest gain first:
 // unit_id, node (of the operation that gains most), operations (of the path), source, target, won_us. Strings live as
 // long as `arena` and `traced`. An operation may only move to a device of the same kind. It would begin there as soon

@@ -29,9 +29,11 @@ static void add_idle(struct tfc_page *p) {
   }
   if (!known) return;
   tfc_page_add(
-      p, "<p>Why they stood still: the host had not launched yet, a tensor was on its way, another device was not done,"
-         " or the device was done before the step. Shares of the step.</p>\n<div "
-         "class=\"scroll\"><table class=\"stack\"><thead><tr><th>device</th>");
+      p,
+      "<p>Why they stood still: the host had not launched yet, a tensor was on its way, another device was not done,"
+      " or the device was done before the step. Shares of the step, by the clock (v_busy): time in which any tensor"
+      " was arriving is \"transfer\".%s</p>\n<div class=\"scroll\"><table class=\"stack\"><thead><tr><th>device</th>",
+      p->args.step >= 0 ? " \"Longest gaps\" are divided by the last input that an operation waited for." : "");
   for (size_t c = 0; c < sizeof causes / sizeof *causes; c++)
     tfc_page_add(p, "<th class=\"n\">%s</th>", causes[c].title);
   tfc_page_add(p, "<th class=\"n\">longest launch</th></tr></thead><tbody>\n");
@@ -56,6 +58,7 @@ static void add_idle(struct tfc_page *p) {
 void tfc_page_devices(struct tfc_page *p) {
   const struct tfc_table *t = &p->devices;
   char a[32], b[32], c[32];
+  bool parts = false; // of some peak only a part is known
   tfc_page_add(
       p,
       "<h2>Devices</h2>\n<p>%s%s. %s.</p>\n<div "
@@ -67,6 +70,9 @@ void tfc_page_devices(struct tfc_page *p) {
       p->args.step >= 0 ? "Shares are those of the step" : "Shares are medians over the steps");
   for (uint32_t r = 0; r < t->row_count; r++) {
     double busy = tfc_table_number(t, r, "busy_percent"), cores = tfc_table_number(t, r, "cores");
+    const double peak = tfc_table_number(t, r, "peak_bytes");
+    const bool part = tfc_table_number(t, r, "peak_complete") == 0 && peak > 0;
+    parts |= part;
     tfc_str label = tfc_table_text(t, r, "label");
     tfc_page_add(p, "<tr><td>");
     tfc_page_escaped(p, tfc_table_text(t, r, "name"));
@@ -83,10 +89,10 @@ void tfc_page_devices(struct tfc_page *p) {
                    busy > 100 ? 100 : busy, tfc_palette_device(tfc_table_text(t, r, "name")));
     tfc_page_add(p,
                  "</td><td class=\"n\" data-l=\"operations\">%.0f</td><td class=\"n\" data-l=\"received\">%s</td>"
-                 "<td class=\"n\" data-l=\"peak memory\">%s</td><td class=\"n\" data-l=\"limit\">%s</td><td>"
+                 "<td class=\"n\" data-l=\"peak memory\">%s%s</td><td class=\"n\" data-l=\"limit\">%s</td><td>"
                  "<span class=\"tag%s\">",
                  tfc_table_number(t, r, "operations"), tfc_html_bytes(a, tfc_table_number(t, r, "received_bytes")),
-                 tfc_html_bytes(b, tfc_table_number(t, r, "peak_bytes")),
+                 part ? "&gt;" : "", tfc_html_bytes(b, peak),
                  tfc_table_number(t, r, "memory_limit_bytes") == tfc_table_number(t, r, "memory_limit_bytes")
                      ? tfc_html_bytes(c, tfc_table_number(t, r, "memory_limit_bytes"))
                      : "none",
@@ -95,6 +101,11 @@ void tfc_page_devices(struct tfc_page *p) {
     tfc_page_add(p, "</span></td></tr>\n");
   }
   tfc_page_add(p, "</tbody></table></div>\n");
+  if (parts) {
+    tfc_page_add(p, "<p class=\"note\">");
+    tfc_page_escaped(p, tfc_str_from(tfc_report_peak_note));
+    tfc_page_add(p, ".</p>\n");
+  }
   tfc_page_query(p, "The query behind this table", tfc_report_sql_devices);
   tfc_str how = tfc_report_virtual_transfers(p->store, &p->args);
   if (how.size) tfc_page_add(p, "<p>A tensor from one virtual device to another: %.*s.</p>\n", TFC_STR_ARG(how));

@@ -17,11 +17,18 @@ static void add_card(struct tfc_page *p, const char *class, const char *value, c
 
 // --- The head ------------------------------------------------------------------------------------------------------
 
+// Returns how many times as large the load of the best single device is as that of the answer; NaN: not known. A run of
+// an older version has only the ratio.
+static double load_ratio(const struct tfc_page *p) {
+  const double single = tfc_page_number(p, "best_single_load_us"), load = tfc_page_number(p, "load_us");
+  return single == single && load > 0 ? single / load : tfc_page_number(p, "speedup");
+}
+
 // With the throughput objective, what counts is the load of the busiest device; the steps shown on the page ran one at
-// a time.
+// a time, so that another device may win them.
 static void add_load_verdict(struct tfc_page *p, double answer) {
-  double id = tfc_page_number(p, "placement_id"), speedup = tfc_page_number(p, "speedup"),
-         low = tfc_page_number(p, "speedup_low");
+  const double id = tfc_page_number(p, "placement_id"), ratio = load_ratio(p), low = tfc_page_number(p, "speedup_low"),
+               single = tfc_page_number(p, "best_single_us");
   const bool modelled = tfc_page_modelled(p);
   char a[32];
   tfc_page_add(p, "<p class=\"verdict\">Searched for the smallest load of the busiest device. ");
@@ -36,19 +43,21 @@ static void add_load_verdict(struct tfc_page *p, double answer) {
                  tfc_html_us(a, tfc_table_number(&p->in_flight, r, "apart_us")));
     break; // rows are ordered: the fastest mode comes first
   }
-  if (speedup == speedup) tfc_page_add(p, "The load of the best single device is %.2f times as large", speedup);
-  if (speedup == speedup && low == low)
+  if (ratio == ratio) tfc_page_add(p, "The load of the best single device is %.2f times as large", ratio);
+  if (ratio == ratio && low == low)
     tfc_page_add(p, " (95&nbsp;%% interval %.2f to %.2f)", low, tfc_page_number(p, "speedup_high"));
   tfc_page_add(p,
-               modelled ? "%s One step by itself, which is shown below, would take <strong>%s</strong>.</p>\n"
-                        : "%s The steps below ran one at a time: <strong>%s</strong> each.</p>\n",
-               speedup == speedup ? "." : "", tfc_html_us(a, answer));
+               modelled ? "%s One step by itself, which is shown below, would take %s"
+                        : "%s The steps below ran one at a time, which was not searched for: %s each",
+               ratio == ratio ? "." : "", tfc_html_us(a, answer));
+  if (single == single) tfc_page_add(p, ", on the best single device %s", tfc_html_us(a, single));
+  tfc_page_add(p, ".</p>\n");
 }
 
 static void add_load_cards(struct tfc_page *p) {
   const double load = tfc_page_number(p, "load_us"), single = tfc_page_number(p, "best_single_load_us"),
                samples = tfc_page_number(p, "load_samples");
-  char a[32], ratio[32], text[160];
+  char a[32], times[32], text[160];
   if (load != load) return;
   if (samples > 0)
     snprintf(text, sizeof text, "from the end of one step to that of the next, %.0f at once",
@@ -57,10 +66,10 @@ static void add_load_cards(struct tfc_page *p) {
     snprintf(text, sizeof text, "load of the busiest device, %s", tfc_report_load_how(samples, tfc_page_modelled(p)));
   add_card(p, " main", tfc_html_us(a, load), text);
   if (single != single) return;
-  snprintf(ratio, sizeof ratio, "%.2f×", single / load);
+  snprintf(times, sizeof times, "%.2f×", load_ratio(p));
   snprintf(text, sizeof text, "%s against the best single device (%s)", samples > 0 ? "rate" : "load",
            tfc_html_us(a, single));
-  add_card(p, "", ratio, text);
+  add_card(p, " main", times, text);
 }
 
 static void add_verdict(struct tfc_page *p) {
@@ -144,10 +153,12 @@ void tfc_page_head(struct tfc_page *p) {
   tfc_page_add(p, "</span></p></header>\n");
   add_verdict(p);
   tfc_page_add(p, "<div class=\"cards\">\n");
+  const bool loads = tfc_str_is(tfc_page_text(p, "objective"), "throughput");
+  const char *step = loads ? "one step alone" : "a step";
   if (tfc_page_modelled(p)) {
-    snprintf(text, sizeof text, "a step, simulated");
+    snprintf(text, sizeof text, "%s, simulated", step);
   } else {
-    snprintf(text, sizeof text, "a step, median of %.0f; quartiles %s", tfc_page_number(p, "step_count"),
+    snprintf(text, sizeof text, "%s, median of %.0f; quartiles %s", step, tfc_page_number(p, "step_count"),
              tfc_html_us(a, tfc_page_number(p, "step_q1_us")));
     size_t n = strlen(text);
     snprintf(text + n, sizeof text - n, " to %s", tfc_html_us(a, tfc_page_number(p, "step_q3_us")));
@@ -155,9 +166,8 @@ void tfc_page_head(struct tfc_page *p) {
   const char *too_large = tfc_report_is_too_large(&p->run, 0) ? "; the answer does not fit in memory" : "";
   const size_t said = strlen(text);
   snprintf(text + said, sizeof text - said, "%s", too_large);
-  const bool loads = tfc_str_is(tfc_page_text(p, "objective"), "throughput");
   if (loads) add_load_cards(p);
-  if (answer == answer) add_card(p, loads ? "" : " main", tfc_html_us(a, answer), text);
+  if (answer == answer) add_card(p, loads ? " aside" : " main", tfc_html_us(a, answer), text);
   static const struct {
     const char *column, *text;
   } rivals[] = {{"best_single_us", "against the best single device"},
@@ -170,7 +180,7 @@ void tfc_page_head(struct tfc_page *p) {
     snprintf(ratio, sizeof ratio, "%.2f×", rival / answer);
     snprintf(text, sizeof text, "%s%s (%s)%s", loads ? "one step alone, " : "", rivals[i].text, tfc_html_us(a, rival),
              too_large);
-    add_card(p, "", ratio, text);
+    add_card(p, loads ? " aside" : "", ratio, text);
   }
   const double searched = loads ? tfc_page_number(p, "load_us") : answer; // what the bound is about
   // Of an answer that does not fit it would say nothing: one that fits may be nearer or farther.

@@ -4,6 +4,7 @@
 
 #include "reports/gaps.h"
 #include "reports/html.h"
+#include "reports/moves.h"
 #include "reports/page.h"
 #include "reports/palette.h"
 #include "reports/summary.h"
@@ -81,6 +82,26 @@ static void add_winnings(struct tfc_page *p, const struct tfc_report_summary *m,
   tfc_page_add(p, "</ol></div>\n");
 }
 
+static void add_moves(struct tfc_page *p, const struct tfc_table *moves, const char *simulated) {
+  char a[32];
+  if (!moves->row_count) return;
+  tfc_page_add(
+      p,
+      "<div><h3>What to move%s</h3>\n<p>What the step would win if an operation of the critical path (with what"
+      " must stay with it) ran on another device of its kind; each by itself, all others stay:</p><ol>",
+      simulated);
+  for (uint32_t r = 0; r < moves->row_count && r < 3; r++) {
+    tfc_page_add(p, "<li>%s: ", tfc_show_us(a, tfc_table_number(moves, r, "won_us")));
+    tfc_page_escaped(p, tfc_table_text(moves, r, "node"));
+    tfc_page_add(p, " from ");
+    tfc_page_escaped(p, tfc_table_text(moves, r, "source"));
+    tfc_page_add(p, " to ");
+    tfc_page_escaped(p, tfc_table_text(moves, r, "target"));
+    tfc_page_add(p, "</li>");
+  }
+  tfc_page_add(p, "</ol></div>\n");
+}
+
 static void add_pairs(struct tfc_page *p, const struct tfc_table *pairs, const char *simulated) {
   char a[32], b[32], c[32], d[32];
   if (!pairs->row_count) return;
@@ -118,15 +139,18 @@ tfc_status tfc_page_summary(struct tfc_page *p) {
   if (p->args.step < 0) return NULL;
   TFC_TRY(s, tfc_report_summarize(p->store, &p->args, &m));
   const char *simulated = tfc_report_simulated(p->store, &p->args);
-  tfc_page_add(p, "<section id=\"summary\"><div class=\"tiles\">\n");
+  tfc_page_add(p, "<section id=\"summary\"><div class=\"tiles%s\">\n",
+               m.lists.tables[1].row_count && m.path.tables[3].row_count ? " four" : ""); // two by two
   add_gaps(p, &m.gaps, simulated);
   add_path(p, &m.path.tables[1], &m.path.tables[2], simulated);
   add_winnings(p, &m, simulated);
+  add_moves(p, &m.path.tables[3], simulated);
   add_pairs(p, &m.lists.tables[0], simulated);
   tfc_page_add(p, "</div>\n");
   tfc_text_printf(&queries,
-                  "%s;\n%s;\n-- gaps and the path: tfc-report gaps RUN --csv, tfc-report critical RUN --csv\n",
-                  tfc_report_sql_pairs, tfc_report_sql_rates);
+                  "%s;\n%s;\n%s;\n%s;\n-- gaps, the path, and what to move: tfc-report gaps RUN --csv, tfc-report "
+                  "critical RUN --json\n",
+                  tfc_report_sql_pairs, tfc_report_sql_rates, tfc_report_sql_links, tfc_report_sql_units);
   if (queries.data) tfc_page_query(p, "The queries behind this", queries.data);
   tfc_page_add(p, "</section>\n");
 out:

@@ -2,11 +2,15 @@
 // figures are only a part.
 #include "tests/reports/lists_runs.h"
 
+#include "reports/compare.h"
+#include "reports/compare_page.h"
 #include "reports/critical.h"
 #include "reports/gaps.h"
 #include "reports/memory.h"
 #include "reports/nodes.h"
 #include "reports/reports.h"
+#include "runtime/base/file.h"
+#include "tests/reports/html.h"
 
 static struct tfc_text shown(struct tfc_store *db) {
   struct tfc_text text = {0};
@@ -89,6 +93,35 @@ static void test_loads(void **state) {
   assert_null(strstr(text.data, "took less"));
   assert_near(ask(db, "SELECT best_single_load_us / load_us - speedup FROM v_run"), 0);
   tfc_text_deinit(&text);
+  // The page has the load and its ratio as the main figures; those of steps alone say that they are.
+  assert_ok(tfc_report_html(db, 1, &text));
+  html_says(text.data, "<p class=\"verdict\">", "</p>",
+            "Searched for the smallest load of the busiest device. It is 200.0 us, computed from measured operations. "
+            "The load of the best single device is 2.50 times as large. The steps below ran one at a time, which was "
+            "not searched for: 600.0 us each, on the best single device 450.0 us.");
+  html_says(
+      text.data, "<div class=\"cards\">", "</div>\n</div>",
+      "200.0 usload of the busiest device, computed 2.50×load against the best single device (500.0 us) 600.0 "
+      "usone step alone, median of 2; quartiles 600.0 us to 602.0 us 0.75×one step alone, against the best single "
+      "device (450.0 us)");
+  assert_said(&text, "<div class=\"card main\"><b>2.50×</b>");
+  assert_said(&text, "<div class=\"card aside\"><b>0.75×</b>");
+  tfc_text_deinit(&text);
+  tfc_store_close(db);
+  // Measured: a step that ends every 250 us with three at once, 600 us on one device.
+  db = made("rates", "measured",
+            "UPDATE run SET objective = 'throughput', speedup = 2.3, speedup_low = 2.1, speedup_high = 2.6;" RIVAL(
+                6, "single:cpu:0", "ok", 450) "INSERT INTO load SELECT placement, CASE placement_id WHEN 0 THEN 250 "
+                                              "ELSE 600 END, 30, 3 FROM placement;");
+  assert_ok(tfc_report_html(db, 1, &text));
+  html_says(text.data, "<p class=\"verdict\">", "</p>",
+            "Searched for the smallest load of the busiest device. The load of the best single device is 2.40 times as "
+            "large (95&nbsp;% interval 2.10 to 2.60). The steps below ran one at a time, which was not searched for: "
+            "600.0 us each, on the best single device 450.0 us.");
+  html_says(text.data, "<div class=\"cards\">", "<div class=\"card aside\">",
+            "250.0 usfrom the end of one step to that of the next, 3 at once 2.40×rate against the best single device "
+            "(600.0 us) ");
+  tfc_text_deinit(&text);
   tfc_store_close(db);
 }
 
@@ -118,6 +151,14 @@ static void test_moves(void **state) {
   tfc_report_lists_deinit(&lists);
   tfc_store_close(db);
   says("show", NULL, "What to move: by the trace of one step, and each by itself, it would win      32.0 us");
+  struct tfc_text page = {0};
+  assert_ok(tfc_report_html(hand, 1, &page));
+  html_says(page.data, "<h3>What to move</h3>", "</ol>",
+            "What the step would win if an operation of the critical path (with what must stay with it) ran on another "
+            "device of its kind; each by itself, all others stay:\n"
+            "32.0 us: net/e from cpu:1 to cpu:030.0 us: net/d from cpu:0 to cpu:1");
+  assert_said(&page, "FROM v_link l JOIN v_device s"); // its query
+  tfc_text_deinit(&page);
 }
 
 // A peak without the step's tensors is marked wherever it stands.
@@ -135,9 +176,39 @@ static void test_partial_peaks(void **state) {
   assert_said(&lists.text, " >15.0 kB ");
   assert_said(&lists.text, tfc_report_peak_note);
   tfc_report_lists_deinit(&lists);
+  assert_ok(tfc_report_html(db, 1, &text));
+  char *devices = html_text(text.data, "<h2>Devices</h2>", "<details");
+  if (!strstr(devices, "|&gt;15.0 kB|") || !strstr(devices, "|9.0 kB|") || !strstr(devices, "variables alone"))
+    fail_msg("no marked peak in: %s", devices);
+  free(devices);
+  tfc_text_deinit(&text);
+  for (uint32_t runs = 2; runs <= 3; runs++) { // two runs side by side, three in a table
+    struct tfc_file page = {0};
+    char html[160];
+    assert_ok(tfc_report_compare(db, (const int64_t[]){1, 1, 1}, runs, &lists));
+    assert_said(&lists.text, runs == 2 ? ">peak memory of a device" : "   >15.0 kB\n");
+    assert_said(&lists.text, tfc_report_peak_note);
+    assert_fits(&lists.text);
+    assert_near(tfc_table_number(&lists.tables[3], 0, "complete"), 0);
+    snprintf(html, sizeof html, "%s/compared", folder);
+    assert_ok(tfc_report_compare_page(&lists, "part.db", html));
+    tfc_report_lists_deinit(&lists);
+    snprintf(html, sizeof html, "%s/compared/index.html", folder);
+    assert_ok(tfc_file_map(html, &page));
+    char *tags = strndup((const char *)page.data, page.size);
+    devices = html_text(tags, "<section id=\"devices\">", "</section>");
+    if (!strstr(devices, "|&gt;15.0 kB|") || !strstr(devices, "|9.0 kB|") || !strstr(devices, "variables alone"))
+      fail_msg("no marked peak in: %s", devices);
+    free(devices);
+    free(tags);
+    tfc_file_unmap(&page);
+  }
   tfc_store_close(db);
   text = shown(hand);
   assert_null(strstr(text.data, ">15.0 kB"));
+  tfc_text_deinit(&text);
+  assert_ok(tfc_report_html(hand, 1, &text));
+  assert_null(strstr(text.data, "&gt;15.0 kB"));
   tfc_text_deinit(&text);
   // A run of an older version did not record it: an operation that ran twice in the step was in a loop.
   says("loop",

@@ -598,7 +598,8 @@ static void page(void **state) {
             "cpu:1|model|1|36 %||2|5.0 kB|9.0 kB|none|measured|\n");
   html_says(html.data, "<p>Why they stood still", "</table>",
             ": the host had not launched yet, a tensor was on its way, another device was not done, or the device was "
-            "done before the step. Shares of the step.\n"
+            "done before the step. Shares of the step, by the clock (v_busy): time in which any tensor was arriving is "
+            "\"transfer\". \"Longest gaps\" are divided by the last input that an operation waited for.\n"
             "device|launch|transfer|another device|end of step|longest launch|\n"
             "cpu:0|1.7 %|3.3 %|5.0 %|6.7 %|7.00 us|\n"
             "cpu:1|1.7 %|3.3 %|5.0 %|6.7 %|7.00 us|\n");
@@ -783,11 +784,12 @@ static void modelled_page(void **state) {
   html_says(text, "<h2>Devices</h2>", "</table>",
             "Under the answer (simulated). Shares are those of the step.\n"
             "device|hardware|cores|busy||operations|received|peak memory|limit||\n"
-            "acc:0|acc||100 %||3|7.0 kB|1.0 kB|1.0 MB|modelled|\n"
+            "acc:0|acc||100 %||3|7.0 kB|&gt;1.0 kB|1.0 MB|modelled|\n"
             "acc:1|acc||44 %||1|5.0 kB|0 B|1.0 MB|modelled|\n");
   html_says(text, "<p>Why they stood still", "</table>",
             ": the host had not launched yet, a tensor was on its way, another device was not done, or the device was "
-            "done before the step. Shares of the step.\n"
+            "done before the step. Shares of the step, by the clock (v_busy): time in which any tensor was arriving is "
+            "\"transfer\". \"Longest gaps\" are divided by the last input that an operation waited for.\n"
             "device|launch|transfer|another device|end of step|longest launch|\n"
             "acc:0|0.0 %|0.0 %|0.0 %|0.0 %|0.00 us|\n"
             "acc:1|0.0 %|2.2 %|22.2 %|31.1 %|0.00 us|\n");

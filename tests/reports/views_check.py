@@ -66,13 +66,27 @@ this = f"{mine} AND step = {step}"
 # --- The first screen ---
 answer = run["step_median_us"]
 card = dict((text, value) for value, text in re.findall(r'<div class="card[^"]*"><b>(.*?)</b><span>(.*?)</span>', page))
+if run["objective"] == "throughput" and ask("SELECT 1 AS there FROM sqlite_master WHERE name = 'v_load'"):
+    loads = {r["placement_id"]: r for r in ask("SELECT placement_id, MAX(placement) AS placement, MAX(load_us) AS us FROM v_load GROUP BY 1")}
+    load = loads[run["placement_id"]]["us"]
+    single = min(r["us"] for r in loads.values() if r["placement"].startswith("single:"))
+    same("card load", time_of(next(v for t, v in card.items() if t.startswith("load of the busiest"))), load)
+    text, value = next((t, v) for t, v in card.items() if t.startswith("load against the best single device"))
+    same("card speed-up of the load", float(value.rstrip("×")), single / load)
+    same("load of the best single device", time_of(re.search(r"\((.*?)\)", text).group(1)), single)
+    verdict = re.sub("<[^>]*>", "", re.search(r'<p class="verdict">(.*?)</p>', page, re.S).group(1))
+    same("the verdict's load", time_of(re.search(r"It is (\S+ \S+),", verdict).group(1)), load)
+    same("the verdict's speed-up", float(re.search(r"is ([\d.]+) times as large", verdict).group(1)), single / load)
+    said = dict(re.findall(r"([^\s,]+) ([\d.]+ (?:us|ms|s))(?:,|\n)", re.search(r"\n  loads: (.*?\n)(?!    )", shown, re.S).group(1)))
+    for row in ask(f"SELECT device, load_us FROM v_load WHERE {mine}"):
+        same("load in show of " + row["device"], time_of(said[row["device"]]), row["load_us"])
 for column, words in [("best_single_us", "best single device"), ("expert_us", "expert"), ("whole_us", "undivided machine")]:
     if run[column] and answer:
-        text, value = next((t, v) for t, v in card.items() if words in t)
+        text, value = next((t, v) for t, v in card.items() if words in t and not re.match("load|rate", t))
         same("card " + words, float(value.rstrip("×")), run[column] / answer)
         same("time of " + words, time_of(re.search(r"\((.*?)\)", text).group(1)), run[column])
 if answer:
-    same("step", time_of(next(v for t, v in card.items() if t.startswith("a step"))), answer)
+    same("step", time_of(next(v for t, v in card.items() if re.match("a step|one step alone, (?:median|simulated)", t))), answer)
 phase = next(s["phase"] for s in traced if s["step"] == step)
 rows = [{"name": b["device"], "busy": 100 * b["busy_us"] / b["step_us"]} for b in ask(f"SELECT * FROM v_busy WHERE {this}")]
 table = cells("<h2>Devices</h2>")
@@ -85,9 +99,14 @@ for row in rows:
     same("operations of " + row["name"], float(line[heads.index("operations")]), ran, 0)
     said = re.search(rf"^  {re.escape(row['name'])} +\S+ +([\d.]+) %", shown, re.M)
     same("busy in show " + row["name"], float(said.group(1)), row["busy"])
-for row in ask(f"SELECT device, peak_bytes FROM v_memory WHERE {mine}"):
+# A peak of the variables alone is marked; runs of older versions have it where an operation ran more than once.
+looped = run["program"] == "tfc-place" and ask(f"SELECT COUNT(*) > COUNT(DISTINCT node_id) AS more FROM v_op WHERE {this}")[0]["more"]
+for row in ask(f"SELECT * FROM v_memory WHERE {mine}"):
     line = next(r for r in table if r[0] == row["device"])
     said = line[heads.index("peak memory")]
+    complete = row.get("complete")
+    same("mark of the peak of " + row["device"], said.startswith(">"), row["peak_bytes"] > 0 and (looped if complete is None else not complete), 0)
+    said = said.lstrip(">")
     same("peak " + row["device"], bytes_of(said), row["peak_bytes"], 0.55 * last_digit(said) / max(row["peak_bytes"], 1))
 for row in ask("SELECT placement, step_median_us, transfer_bytes, placement_id FROM v_result WHERE role <> 'candidate'"):
     if row["step_median_us"] and row["placement_id"] != run["placement_id"]:
@@ -209,6 +228,27 @@ for line in cells("<h3>Critical path by type"):
 for percent, us, of in re.findall(r"^ +([\d.]+) % +([\d.]+ \S+)  (\S+)$", shown[shown.index("\nCritical path of the"):], re.M):
     same("type in show " + of, time_of(us), types[of])
     same("its share", float(percent), float(f"{100 * types[of] / end:.1f}"), 0)
+
+# --- What to move: the best of the list, on the page and the terminal ---
+moves = critical["moves"]
+if [m["won_us"] for m in moves] != sorted((m["won_us"] for m in moves), reverse=True):
+    faults.append("the moves are not in order")
+for m in moves:  # from where it runs in the step
+    if not any(o["node"] == m["node"] and o["device"] == m["source"] for o in ran.values()):
+        faults.append(f"{m['node']} does not run on {m['source']}")
+listed = re.search(r"<h3>What to move.*?<ol>(.*?)</ol>", page, re.S)
+items = [html.unescape(t) for t in re.findall(r"<li>(.*?)</li>", listed.group(1))] if listed else []
+same("moves of the page", len(items), min(len(moves), 3), 0)
+for item, m in zip(items, moves):
+    won_us, rest = item.split(": ", 1)
+    same("a move", time_of(won_us), m["won_us"])
+    if rest != f"{m['node']} from {m['source']} to {m['target']}":
+        faults.append(f"the page would move {rest}")
+listed = re.search(r"\nWhat to move:[^\n]*\n(.*?)\n\n", shown, re.S)
+lines = listed.group(1).split("\n") if listed else []
+same("moves of the terminal", len(lines), min(len(moves), 3), 0)
+for line, m in zip(lines, moves):
+    same("a move in show", time_of(re.match(r" *([\d.]+ \S+)  ", line).group(1)), m["won_us"])
 
 # --- What would help most: above the best rates of the run ---
 costs = ask(f"SELECT node_id, fastest_us AS us FROM v_cost WHERE run_id = {run['run_id']}") or ask(
