@@ -130,7 +130,7 @@ def print_placed(name, side, theirs):
 
 def measure(name, cores, options):
     """One graph on a number of cores: {rewrites: ...}."""
-    on, result = set(sorted(os.sched_getaffinity(0))[:cores]), {}
+    on, result = set(sorted(os.sched_getaffinity(0))[:cores]), {"run": this_run()}
     bench = os.path.join(ROOT, "build", "release", "tests", "peer_bench")
     sides = {"tf": Side([options.python, os.path.abspath(__file__), "--tensorflow", name], on)}
     for rewrites in REWRITES:
@@ -173,13 +173,32 @@ def half_spread(us):
     return 100 * (us[2] - us[0]) / us[1] / 2
 
 
+def machine():
+    """The processor and the widest of its vectors that tfc has kernels for."""
+    with open("/proc/cpuinfo") as f:
+        about = dict([part.strip() for part in line.split(":", 1)] for line in f if ":" in line)
+    flags = about.get("flags", "").split()
+    vectors = next((" with " + text for flag, text in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flag in flags), "")
+    return about.get("model name", "an unnamed processor") + vectors
+
+
+def this_run():
+    """What a row of the table says of its run; taken before the first step."""
+    head = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    priority = os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR)
+    return {"machine": machine(), "commit": head[:8] or "unknown", "load": os.getloadavg()[0], "priority": priority}
+
+
 def table(rows):
-    """The table of docs/measurements/peers.md: a row for each graph and number of cores."""
-    print("| step of | cores | `exact` | `all` | tfc, TensorFlow ms | floor | peak bytes |")
-    print("|---|---|---|---|---|---|---|")
+    """Rows of the table of docs/measurements/peers.md: one for each graph and number of cores."""
+    print("| step of | cores | machine | commit | tfc ms | TensorFlow ms | `exact` | `all` | floor | peak bytes | measured |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for name in GRAPHS:
         for cores in sorted(rows.get(name, {}), key=int):
-            row, cells = rows[name][cores], [name, cores]
+            row = rows[name][cores]
+            exact, run = row["exact"], row.get("run")  # results that an older peers.py kept say nothing of their run
+            cells = [name, cores, run["machine"] if run else "–", "`%s`" % run["commit"] if run else "–", "%.1f" % (exact["us"][1] / 1e3),
+                     "%.1f ± %.0f %%" % (exact["tensorflow_us"][1] / 1e3, half_spread(exact["tensorflow_us"]))]
             wanted = WANTED[name][int(cores) > 1] if name in WANTED else None
             for rewrites in REWRITES:
                 one = row[rewrites]
@@ -187,10 +206,9 @@ def table(rows):
                 if rewrites == "exact" and wanted:
                     cell = ("%s (≤ %.2f)" if one["ratio"] <= wanted else "**%s** (≤ %.2f)") % (cell, wanted)
                 cells.append(cell)
-            one = row["exact"]
-            cells.append("%.1f, %.1f ± %.0f %%" % (one["us"][1] / 1e3, one["tensorflow_us"][1] / 1e3, half_spread(one["tensorflow_us"])))
-            cells.append("%.2f" % one["floor_ratio"] if one["floor_ratio"] > 0 else "–")
-            cells.append("%.2f (%.1f of %.1f MB)" % (one["bytes_ratio"], one["info"]["peak_bytes"] / 1e6, one["tensorflow_bytes"] / 1e6))
+            cells.append("%.2f" % exact["floor_ratio"] if exact["floor_ratio"] > 0 else "–")
+            cells.append("%.2f (%.1f of %.1f MB)" % (exact["bytes_ratio"], exact["info"]["peak_bytes"] / 1e6, exact["tensorflow_bytes"] / 1e6))
+            cells.append("%d steps%s" % (exact["steps"], "%s, load %.0f" % (", priority" if run["priority"] else "", run["load"]) if run else ""))
             print("| " + " | ".join(cells) + " |")
 
 
