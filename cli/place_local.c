@@ -173,7 +173,10 @@ static void print_devices(const struct tfc_job_outcome *o) {
       printf(" %6.1f %%", 100 * o->busy_share[d]);
     else
       printf(" %8s", "-");
-    printf(" %12s  ", o->peak ? tfc_show_bytes(a, (double)o->peak[d]) : "-");
+    char peak[40] = "-";
+    if (o->peak)
+      snprintf(peak, sizeof peak, "%s%s", o->peak_part && o->peak[d] ? ">" : "", tfc_show_bytes(a, (double)o->peak[d]));
+    printf(" %12s  ", peak);
     struct tfc_text sends = {0};
     if (o->limit && o->limit[d] != TFC_NO_LIMIT)
       tfc_text_printf(&sends, "(its limit is %s) ", tfc_show_bytes(b, (double)o->limit[d]));
@@ -187,6 +190,7 @@ static void print_devices(const struct tfc_job_outcome *o) {
     cli_paragraph(stdout, sends.data ? sends.data : "", SENDS, SENDS, CLI_COLUMNS);
     tfc_text_deinit(&sends);
   }
+  if (o->peak && o->peak_part) printf("  %s\n", tfc_report_peak_note);
 }
 
 void place_explain(const char *db, struct tfc_store *record, int64_t run) {

@@ -254,6 +254,7 @@ tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index,
     k->busy_us[d] = 1e-6 * (double)r.busy[d];
     k->share[d] = busy_share(m, d, final ? c->final_from : 0, shares);
   }
+  k->peak_part = m->variables_only;
   TFC_TRY(s, take_crossing(k, m, devices));
   if (m->message) {
     free(k->note);

@@ -55,6 +55,7 @@ struct tfc_job_candidate { // a placement that was measured, or that has a name
   TFC_ARRAY(uint32_t) final_block_of;
   struct tfc_job_samples in_flight; // us.count 0: the candidate was not measured with several steps at once
   uint64_t *peak;                   // [device]
+  bool peak_part;                   // `peak` is that of variables alone
   // If memory is limited: the order of operations with which the placement was found to fit. A simulation with newer
   // costs could give another order, which might not fit. NULL: memory is not limited.
   uint32_t *sequence, sequence_count;

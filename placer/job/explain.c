@@ -83,6 +83,7 @@ tfc_status tfc_job_explain_placement(const struct tfc_job_model *m, const struct
   for (uint32_t d = 0; d < devices; d++) {
     out->busy_share[d] = k->share ? k->share[d] : (double)NAN;
     out->peak[d] = k->peak ? k->peak[d] : 0;
+    out->peak_part |= k->peak_part && out->peak[d] > 0;
     out->limit[d] = m->bare->devices[d].memory;
   }
   TFC_TRY(s, tfc_simulate_timeline(m->simulator, k->solution.device, k->solution.rank, &t));

@@ -52,6 +52,7 @@ struct tfc_job_outcome {
   bool interrupted;
   double *busy_share;     // [device] of the answer's step
   uint64_t *peak;         // [device] bytes
+  bool peak_part;         // `peak` is that of variables alone
   uint64_t *limit;        // [device] bytes of memory that it may use, or TFC_NO_LIMIT
   uint64_t *crossing;     // [from * device_count + to] bytes per step
   bool crossing_modelled; // the bytes are simulated, because nothing ran

@@ -215,7 +215,16 @@ static void test_step(void **state) {
          "  cpu:0             -            -  \n"
          "  cpu:1             -            -  \n"
          "\n");
-  none.device_count = 0;
+  // A peak of variables alone is marked; a device without any has none.
+  uint64_t variables[] = {1500000, 0};
+  none.peak = variables, none.peak_part = true;
+  prints(&o, &none,
+         "\n  device         busy  peak memory  sends (simulated)\n"
+         "  cpu:0             -      >1.5 MB  \n"
+         "  cpu:1             -          0 B  \n"
+         "  >: of the variables alone; the tensors of the step come on top\n"
+         "\n");
+  none.peak = NULL, none.device_count = 0;
   prints(&o, &none, "\n");
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/io/npy.h"
 #include "tests/common/command.h"
@@ -365,6 +366,44 @@ static void totals(void **state) {
   sqlite3_close(db);
 }
 
+// A profiled run says why it ended and how long it took, from loading the graph on: warm-up, which is nearly all of it
+// here, counts. It is less than the whole process took.
+static void ended(void **state) {
+  (void)state;
+  char path[96];
+  sqlite3 *db = NULL;
+  sqlite3_stmt *q = NULL;
+  struct timespec began, now;
+  clock_gettime(CLOCK_MONOTONIC, &began);
+  assert_exit(0, "",
+              "tfc-run --graph %s/g.pbtxt --feed 'x=float32[3]' --fetch y:0 --steps 4 --warmup 30000 --profile --db "
+              "%s/ended.db",
+              folder, folder);
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const double took = (double)(now.tv_sec - began.tv_sec) + 1e-9 * (double)(now.tv_nsec - began.tv_nsec);
+  snprintf(path, sizeof path, "%s/ended.db", folder);
+  assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_prepare_v2(db,
+                                      "SELECT ending, wall_s, (SELECT COUNT(*) FROM v_step), (SELECT 1e-6 * "
+                                      "SUM(step_us) FROM v_step) FROM v_run",
+                                      -1, &q, NULL),
+                   SQLITE_OK);
+  assert_int_equal(sqlite3_step(q), SQLITE_ROW);
+  assert_string_equal((const char *)sqlite3_column_text(q, 0),
+                      "It ended with the 4 of 4 steps that it was to time, after 30000 of warm-up.");
+  const double wall = sqlite3_column_double(q, 1);
+  if (!(wall > 0.3 * took && wall < took)) fail_msg("a wall time of %g s, the process took %g s", wall, took);
+  assert_int_equal(sqlite3_column_int(q, 2), 4); // warm-up is no step of the profile
+  assert_true(sqlite3_column_double(q, 3) < 0.1 * wall);
+  sqlite3_finalize(q);
+  sqlite3_close(db);
+  const struct command_result *shown = command("tfc-report --db %s/ended.db show", folder);
+  assert_int_equal(shown->code, 0);
+  if (!strstr(shown->out, "It ended with the 4 of 4 steps that it was to time, after 30000 of warm-up. It\ntook ") ||
+      !strstr(shown->out, " in all, from loading the graph on."))
+    fail_msg("no ending in: %s", shown->out);
+}
+
 // With --wait, --profile waits for who writes to the database; without it that is an error. Devices that share cores
 // are a warning, which the database keeps.
 static void waiting(void **state) {
@@ -410,6 +449,7 @@ int main(void) {
       cmocka_unit_test(failures),
       cmocka_unit_test(near_names),
       cmocka_unit_test(totals),
+      cmocka_unit_test(ended),
       cmocka_unit_test(waiting),
       cmocka_unit_test(expected_errors),
       cmocka_unit_test(side_by_side),

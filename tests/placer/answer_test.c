@@ -463,7 +463,7 @@ static void turns(void **state) {
   assert_true(t->untraced_us == 8 && t->untraced_steps == 2);
   assert_true(t->median_us == 5); // the first measurement is kept
   assert_int_equal(t->episode, 1);
-  assert_true(t->peak[0] == 1 && t->peak[1] == 2 && t->peak[2] == 3);
+  assert_true(t->peak[0] == 1 && t->peak[1] == 2 && t->peak[2] == 3 && !t->peak_part);
   assert_true(t->crossing[0 * DEVICES + 1] == 105 && t->crossing[2 * DEVICES + 0] == 30 && t->crossing[1] == 105);
   assert_true(t->transfers == 4 && t->transfer_bytes == 142);
   // Without a step there is no time; the first measurement is all its steps but those of the warm-up.
@@ -471,10 +471,10 @@ static void turns(void **state) {
   assert_ok(tfc_job_candidates_take(&j.c, 0, &none, false));
   assert_true(isnan(j.c.list.data[0].median_us) && isnan(j.c.list.data[0].level_us));
   assert_false(tfc_job_can_answer(&j.c.list.data[0]));
-  m.step_count = 4, m.by_records = false, m.ratio = 0.5;
+  m.step_count = 4, m.by_records = false, m.ratio = 0.5, m.variables_only = true;
   assert_ok(tfc_job_candidates_take(&j.c, 0, &m, false));
   t = &j.c.list.data[0];
-  assert_true(t->median_us == 11 && t->level_us == 11 && t->steps == 3 && t->ratio == 0.5);
+  assert_true(t->median_us == 11 && t->level_us == 11 && t->steps == 3 && t->ratio == 0.5 && t->peak_part);
   assert_int_equal(t->episode, 1); // it was counted before
   // In flight only the better of two ways is kept.
   const struct tfc_measured_step ends[] = {{.duration_ns = 6000}, {.block = 1, .duration_ns = 8000}},
