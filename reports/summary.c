@@ -31,16 +31,20 @@ const char tfc_report_sql_rates[] =
 static const char sql_nodes[] = "SELECT n.name, n.flops, n.bytes_touched, (SELECT MIN(c.fastest_us) FROM v_cost c WHERE"
                                 " c.run_id = n.run_id AND c.node_id = n.node_id) AS fastest_us, n.node_id FROM v_node n"
                                 " WHERE n.run_id = :run";
-// Medians as `nodes` has them (tfc_report_sql_nodes), of the nodes whose numbers are put in.
+// Medians as `nodes` has them (tfc_report_sql_nodes), of the nodes whose numbers are put in. pieces: how many times the
+// node ran in the step if the graph has no loops; each time it did a part of its work.
 static const char sql_medians[] =
-    "WITH mine AS MATERIALIZED (SELECT node_id, device, duration_us AS us FROM v_op WHERE run_id = :run AND "
-    "placement_id"
-    " = :placement AND node_id IN (%s)), ranked AS (SELECT node_id, device, us, ROW_NUMBER() OVER (PARTITION BY "
-    "node_id,"
-    " device ORDER BY us) - 1 AS k, COUNT(*) OVER (PARTITION BY node_id, device) - 1 AS last FROM mine) SELECT node_id,"
-    " device, SUM(CASE k WHEN 2 * last / 4 THEN us * (1 - 2 * last %% 4 / 4.0) WHEN 2 * last / 4 + 1 THEN us * (2 * "
-    "last"
-    " %% 4 / 4.0) ELSE 0 END) AS median_us FROM ranked GROUP BY node_id, device";
+    "WITH mine AS MATERIALIZED (SELECT node_id, device, step, duration_us AS us FROM v_op WHERE run_id = :run AND "
+    "placement_id = :placement AND node_id IN (%s)), ranked AS (SELECT node_id, device, step, us, ROW_NUMBER() OVER "
+    "(PARTITION BY node_id, device ORDER BY us) - 1 AS k, COUNT(*) OVER (PARTITION BY node_id, device) - 1 AS last "
+    "FROM "
+    "mine) SELECT node_id, device, SUM(CASE k WHEN 2 * last / 4 THEN us * (1 - 2 * last %% 4 / 4.0) WHEN 2 * last / 4 "
+    "+ "
+    "1 THEN us * (2 * last %% 4 / 4.0) ELSE 0 END) AS median_us, CASE WHEN NOT EXISTS (SELECT 1 FROM v_node WHERE "
+    "run_id "
+    "= :run AND op IN ('NextIteration', 'While', 'StatelessWhile', 'For')) THEN MAX(SUM(step = :step), 1) ELSE 1 END "
+    "AS "
+    "pieces FROM ranked GROUP BY node_id, device";
 static const char sql_dispatch[] = "SELECT name, dispatch_us FROM v_device WHERE run_id = :run";
 
 static const char *winnings_heading(const struct tfc_report_summary *m) {
@@ -88,6 +92,12 @@ static int most_won(const void *a, const void *b) {
 static tfc_status add_winning(tfc_str node, double time, double least, struct tfc_table *out, struct tfc_arena *arena) {
   struct tfc_cell *row;
   if (least != least || !(time > least)) return NULL;
+  for (uint32_t r = 0; r < out->row_count; r++) { // its pieces and the rounds of a loop are one row
+    row = &out->cells[(size_t)r * out->column_count];
+    if (!tfc_str_equal(row[0].text, node)) continue;
+    row[1].real += time, row[2].real += least, row[3].real += time - least;
+    return NULL;
+  }
   TFC_RETURN_IF_ERROR(tfc_table_add(out, &row));
   row[0] = tfc_cell_text(tfc_arena_str(arena, node)), row[1] = tfc_cell_real(time);
   row[2] = tfc_cell_real(least), row[3] = tfc_cell_real(time - least);
@@ -95,12 +105,13 @@ static tfc_status add_winning(tfc_str node, double time, double least, struct tf
 }
 
 // Returns the median time of an operation as `nodes` lists it. first: from a node_id to the first row of `medians`.
-static double median_of(const struct tfc_table *medians, const struct tfc_intmap *first, int64_t node, tfc_str device) {
+static double median_of(const struct tfc_table *medians, const struct tfc_intmap *first, int64_t node, tfc_str device,
+                        double *out_pieces) {
   const uint64_t *at = tfc_intmap_get(first, (uint64_t)node);
   for (uint32_t r = at ? (uint32_t)*at : medians->row_count; r < medians->row_count; r++)
     if (tfc_table_find(medians, r, "node_id")->integer == node &&
         tfc_str_equal(tfc_table_text(medians, r, "device"), device))
-      return tfc_table_number(medians, r, "median_us");
+      return *out_pieces = tfc_table_number(medians, r, "pieces"), tfc_table_number(medians, r, "median_us");
   return NAN;
 }
 
@@ -119,11 +130,12 @@ static tfc_status list_measured(const struct tfc_table *path, const struct tfc_t
     const uint64_t *known = tfc_strmap_get(row_of, node);
     if (!known) continue; // the FLOP and bytes of this node are not known
     const uint32_t n = (uint32_t)*known;
+    double pieces = 1; // a row of the path is one of them
     const double time =
-        median_of(medians, first, tfc_table_cell(nodes, n, 4)->integer, tfc_table_text(path, r, "device"));
+        median_of(medians, first, tfc_table_cell(nodes, n, 4)->integer, tfc_table_text(path, r, "device"), &pieces);
     double work = tfc_table_cell(nodes, n, 1)->real, touched = tfc_table_cell(nodes, n, 2)->real;
-    if (work == work && flops > 0) least = fmax(least, work / flops);
-    if (touched == touched && bytes > 0) least = fmax(least, touched / bytes);
+    if (work == work && flops > 0) least = fmax(least, work / pieces / flops);
+    if (touched == touched && bytes > 0) least = fmax(least, touched / pieces / bytes);
     if (!(least > 0)) least = tfc_table_cell(nodes, n, 3)->real;
     TFC_RETURN_IF_ERROR(add_winning(node, time, least, out, arena));
   }

@@ -278,20 +278,23 @@ if modelled:  # transfers, dispatch in one row, and what an operation takes abov
         if above > 0.0011:
             won.append(above)
     won = [w for w in won + [dispatched] if w > 0]
-took = {}  # an operation's time is its median over the traced steps
+of_node = {}  # its pieces and rounds together
+took = {}  # an operation's time is its median over the traced steps; one of several pieces has its part of the work
+loops = any(n["op"] in ("NextIteration", "While", "StatelessWhile", "For") for n in nodes.values())
+pieces = {} if loops else {(r["node"], r["device"]): r["n"] for r in ask(f"SELECT node, device, COUNT(*) AS n FROM v_op WHERE {this} GROUP BY 1, 2")}
 for o in ask(f"SELECT node, device, duration_us AS us FROM v_op WHERE {mine} ORDER BY duration_us"):
     took.setdefault((o["node"], o["device"]), []).append(o["us"])
 for item in critical["path"] if not modelled else []:
     node = named.get(item["node"])
     if item["kind"] != "operation" or not node:
         continue
-    least = max([node[w] / best[w] for w in best if best[w] and node[w] is not None] + [0])
+    least = max([node[w] / pieces.get((item["node"], item["device"]), 1) / best[w] for w in best if best[w] and node[w] is not None] + [0])
     least = least if least > 0 else fastest.get(node["node_id"])
     times = took[item["node"], item["device"]]
     time = (times[(len(times) - 1) // 2] + times[len(times) // 2]) / 2
     if least is not None and time > least:
-        won.append(time - least)
-won.sort(reverse=True)
+        of_node[item["node"]] = of_node.get(item["node"], 0) + time - least
+won = sorted(won + list(of_node.values()), reverse=True)
 helps = re.search(r"\nWhat would help most:(?: operations[^\n]*|\n  what[^\n]*)\n(.*?)\n\n", shown, re.S)
 if helps:
     for line, us in zip(helps.group(1).split("\n"), won):
