@@ -4,10 +4,9 @@
 
 #include "cli/flags.h"
 #include "cli/step_args.h"
+#include "placer/model/placement.h"
 #include "placer/search/search.h"
 #include "runtime/exec/execution.h"
-
-enum { TFC_STRINGS_BASELINE, TFC_STRINGS_CONSTRAIN, TFC_STRINGS_IGNORE }; // the choices of --device-strings
 
 struct place_options {
   struct tfc_common common;
@@ -20,7 +19,7 @@ struct place_options {
   int64_t measurements, evaluations;
   struct tfc_execution execution; // without memory limits: the functions that need --memory read it themselves
   double time;                    // seconds; 0: not given
-  int device_strings;
+  int device_strings;             // enum tfc_device_strings
   struct tfc_texts baselines, pins, limits;
   bool no_early_stop, wait;
   const char *measure_with;

@@ -349,9 +349,7 @@ int place_local(const struct place_options *o) {
       .baselines = o->baselines.items,
       .baseline_count = o->baselines.count,
       .objective = o->objective == 1 ? TFC_OBJECTIVE_THROUGHPUT : TFC_OBJECTIVE_STEP,
-      .device_strings = o->device_strings == TFC_STRINGS_CONSTRAIN ? TFC_STRINGS_ARE_CONSTRAINTS
-                        : o->device_strings == TFC_STRINGS_IGNORE  ? TFC_STRINGS_ARE_IGNORED
-                                                                   : TFC_STRINGS_RIVAL,
+      .device_strings = (enum tfc_device_strings)o->device_strings,
       .search = place_search_settings(o, policy),
       .learned = place_learned(policy),
       .measurements = (uint32_t)o->measurements,

@@ -34,7 +34,8 @@ struct doppler {
   uint32_t *first_rank;        // [unit]
   double average;              // ps, mean over the units
   // Outputs of the network.
-  struct tfc_tensor values[5]; // selection [unit, 1], units [unit, WIDTH], their layer's weights
+  struct tfc_tensor
+      values[5]; // [0] the selection's scores [unit, 1]; [1] embedded units [unit, WIDTH]; the rest: weights
   // The state of an episode.
   uint32_t *waiting;                       // [unit] producers that are not placed
   uint32_t *ready, ready_count, *position; // [unit] a set without order; position: the index of a unit in it

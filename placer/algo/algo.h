@@ -8,7 +8,6 @@
 #include "placer/simulate/budget.h"
 #include "placer/simulate/evaluator.h"
 
-#define TFC_NEEDS_STEP 1u       // only for the step objective
 #define TFC_NEEDS_THROUGHPUT 2u // only for the throughput objective
 #define TFC_NEEDS_EVALUATOR 4u  // calls the evaluator (others simulate by themselves)
 #define TFC_NEEDS_BUDGET 8u     // searches until the budget ends

@@ -105,7 +105,7 @@ out:
   return s;
 }
 
-// The arms of a batch with a learned model, and those without.
+// The arms (groups of proposals) of a batch; the first line with a learned model, the second without one.
 enum { BY_MEAN, BY_DRAWS, NEAR_LEARNED, LEARNED_ARMS };
 enum { SEARCHED, NEAR, ARMS };
 

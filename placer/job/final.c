@@ -8,8 +8,6 @@
 
 static const double told_from = 1.05; // a message explains why, if the answer is slower than was reported by more than
                                       // this factor
-static const double choosing = 0.45;  // the final turns choose the answer in this share of their time; after that they
-                                      // measure it
 
 struct finishing {
   struct tfc_job_turns *t;
@@ -34,11 +32,10 @@ static tfc_status measure_unordered(struct tfc_job_turns *t, double deadline_s) 
   tfc_status s = NULL;
   const struct tfc_job_candidate *best = tfc_job_candidates_best(t->candidates);
   struct tfc_job_entries entries = {0};
-  const double total = t->schedule->total_s;
   if (!best || !tfc_job_can_answer(best)) return NULL;
-  // Even if it is late, a warm-up and two steps are measured, but not if the whole job would then take more than 5 %
-  // longer.
-  if (tfc_job_seconds(t->clock) + 4e-6 * best->median_us > 1.05 * total + 1) return NULL;
+  // Even if it is late, a warm-up and two steps are measured, but not if the whole job would then take far too long.
+  const double end = tfc_job_until(t->schedule, tfc_job_shares.late) + 1;
+  if (tfc_job_seconds(t->clock) + 4e-6 * best->median_us > end) return NULL;
   TFC_TRY(s, tfc_job_entries_make(t->candidates, &t->candidates->best, 1, TFC_NONE, &entries));
   entries.list[0].sequence = NULL, entries.list[0].sequence_count = 0;
   struct tfc_measure_batch batch = {.entries = entries.list,
@@ -103,18 +100,18 @@ tfc_status tfc_job_final(struct tfc_job_turns *t) {
   c->final_from = answers > 1 ? TFC_JOB_CHOOSE_ROUNDS : 1;
   const double now = tfc_job_seconds(t->clock);
   tfc_job_say(t->clock, false, "final run: %u placements in turns", count);
-  struct tfc_measure_batch batch = {.entries = entries.list,
-                                    .count = count,
-                                    .reference = TFC_NONE,
-                                    .warmup = 1,
-                                    .block = block,
-                                    .blocks = TFC_JOB_FINAL_ROUNDS,
-                                    .choose = c->final_from,
-                                    .choose_until_s =
-                                        tfc_job_moment(t->clock, now + choosing * (total - reserve - now)),
-                                    .best_us = (double)NAN,
-                                    .trace = t->model->trace,
-                                    .deadline_s = tfc_job_moment(t->clock, total - reserve)};
+  struct tfc_measure_batch batch = {
+      .entries = entries.list,
+      .count = count,
+      .reference = TFC_NONE,
+      .warmup = 1,
+      .block = block,
+      .blocks = TFC_JOB_FINAL_ROUNDS,
+      .choose = c->final_from,
+      .choose_until_s = tfc_job_moment(t->clock, now + tfc_job_shares.choosing * (total - reserve - now)),
+      .best_us = (double)NAN,
+      .trace = t->model->trace,
+      .deadline_s = tfc_job_moment(t->clock, total - reserve)};
   if (count) TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, finished, &f));
   tfc_job_candidates_choose_finalist(c, f.index, count);
   explain_seen(t);

@@ -1,5 +1,5 @@
 // Runs a job from start to end: set-up, the phases one after another, and clean-up with any outcome. Only this file
-// knows all records; a phase gets only those that it uses.
+// knows all records. Phases that measure get those that measuring needs (struct tfc_job_turns), others only their own.
 #include "placer/job/job.h"
 
 #include <math.h>

@@ -27,7 +27,7 @@ static struct tfc_subject_options subject_options(const struct tfc_job_model *mo
                                       .machine = model->bare,
                                       .pins = model->o->pins,
                                       .pin_count = model->o->pin_count,
-                                      .constrain = model->o->device_strings == TFC_STRINGS_ARE_CONSTRAINTS,
+                                      .constrain = model->o->device_strings == TFC_STRINGS_CONSTRAIN,
                                       .host = model->bare->devices[0].name,
                                       .supported = model->info->supported,
                                       .done_by = model->info->done_by,

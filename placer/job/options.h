@@ -29,7 +29,7 @@ struct tfc_job_options {
   const char *const *baselines; // "NAME=FILE"
   uint32_t baseline_count;
   tfc_objective objective;
-  enum { TFC_STRINGS_RIVAL, TFC_STRINGS_ARE_CONSTRAINTS, TFC_STRINGS_ARE_IGNORED } device_strings;
+  enum tfc_device_strings device_strings;
   struct tfc_search_settings search;     // of all its searches
   const struct tfc_algo *const *learned; // algorithms that learn from measurements, ended by NULL; may be NULL
   uint32_t measurements;                 // the most placements that are measured; 0 stands for 200

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/job/schedule.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/base/str.h"
-
-static const double unearned = 0.25; // learned policies without credit get at most this share of all measurements
 
 void tfc_job_proposers_deinit(struct tfc_job_proposers *p) {
   for (size_t i = 0; i < p->list.count; i++) free(p->list.data[i].name);
@@ -49,7 +48,7 @@ void tfc_job_proposers_won(struct tfc_job_proposers *p, const char *name) {
 }
 
 uint32_t tfc_job_proposers_unearned_left(const struct tfc_job_proposers *p, uint32_t measurements) {
-  const uint32_t most = (uint32_t)(unearned * measurements);
+  const uint32_t most = (uint32_t)(tfc_job_shares.unearned * measurements);
   uint32_t spent = 0;
   for (size_t i = 0; i < p->list.count; i++)
     if (p->list.data[i].learned && !p->list.data[i].won) spent += p->list.data[i].measured;

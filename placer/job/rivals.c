@@ -159,7 +159,7 @@ tfc_status tfc_job_rivals(struct tfc_job_turns *t) {
   for (uint32_t i = 0; i < c->list.count; i++)
     if (c->list.data[i].single && c->best == TFC_NONE) tfc_job_candidates_consider(c, i);
   const uint32_t former = c->best; // a single device, or the incumbent of the run that is resumed
-  if (o->device_strings == TFC_STRINGS_RIVAL) TFC_TRY(s, add_expert(t, list, &count));
+  if (o->device_strings == TFC_STRINGS_BASELINE) TFC_TRY(s, add_expert(t, list, &count));
   for (uint32_t i = 0; i < o->baseline_count && count < 32; i++) TFC_TRY(s, add_file(t, o->baselines[i], list, &count));
   if (t->model->info->device_count > 1) TFC_TRY(s, add_heuristics(t, list, &count));
   if (count == 0) goto out;

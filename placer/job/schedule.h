@@ -23,15 +23,19 @@ struct tfc_job_shares {
   double learn_from;           // share of the search's time after which learners begin
   double learn_measurements;   // share of the measurements that may be made before learners begin
   double learner_measurements; // the largest share of all measurements that learners get if other algorithms run, too
+  double unearned;             // the same for learners whose proposals have not yet won
   double learner_evaluations;  // share of all evaluations that is kept for learners if other algorithms run, too
   double learner;              // share of the time left at that moment that learners get if other algorithms run, too;
                                // otherwise they get all of it
+  double confirm;              // the most of the search's time left that confirming a new best takes
   double round;                // share of the time, or of the evaluations, left that one round of simulated search gets
   double stale_round;          // share of a round's time that the next round gets if this one improved nothing
   // Time kept for the final run: the larger one of `final`, and `final_slow` plus one second.
   double final, final_slow;
   double final_most; // the most that is kept for it, even if steps are slow
   double report;     // share of the final run, plus one second, for writing tables and pages
+  double choosing;   // share of the turns' time in which they choose the answer; after that they measure it
+  double late;       // if the job is over, a short measurement is still made that ends by this share, plus one second
   double unordered;  // share of the time left for turns: for measuring the answer without its order of operations
   double in_flight;  // share of the same time: for measuring several steps in flight
   // --evaluate.

@@ -110,7 +110,6 @@ out:
 
 // --- Confirming ------------------------------------------------------------------------------------------------------
 enum { CONFIRM_BLOCKS = 3, CONFIRM_BLOCK = 5 };
-static const double confirm_share = 0.05; // it takes at most this share of the search's time that is left
 
 static tfc_status confirmed(void *user, const struct tfc_measured *m) {
   double *ratio = user;
@@ -127,7 +126,7 @@ tfc_status tfc_job_turns_confirm(struct tfc_job_turns *t, uint32_t former) {
   if (!now || former == TFC_NONE || former == c->best || !c->list.data[former].solution.device) return NULL;
   const double left = tfc_job_turns_search_end_s(t) - tfc_job_seconds(t->clock);
   const double steps = (2 * CONFIRM_BLOCKS + 1) * CONFIRM_BLOCK + 2 * (TFC_ADAPT_ORDER_STEPS + 1);
-  if (1e-6 * steps * now->median_us > confirm_share * left) return NULL;
+  if (1e-6 * steps * now->median_us > tfc_job_shares.confirm * left) return NULL;
   TFC_TRY(s, tfc_job_entries_make(c, &c->best, 1, former, &entries));
   struct tfc_measure_batch batch = {.entries = entries.list,
                                     .count = 2,

@@ -129,7 +129,7 @@ struct fleet {
   double now_us;
   uint32_t pulling, pushing, asking, *pulls, *pushes; // [host]
   uint32_t exchanging;                                // replicas that read or send, or do both
-  double slowdown;                                    // of all that use the host's cores; 1 unless `shares`
+  double slowdown; // factor by which all work on the host's cores takes longer; 1: not `shares`
 };
 struct rates {
   double pull, push, ask, compute; // bytes, bytes, server time and computing time, for each us

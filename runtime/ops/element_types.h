@@ -139,17 +139,6 @@ static inline void ops_bad_dtype(tfc_dtype dtype) {
   } break;
 #define OPS_SWITCH(LIST, dtype, ...)                                                                                   \
   switch ((int)(dtype)) { LIST(OPS_CASE, __VA_ARGS__) default : ops_bad_dtype(dtype); }
-// A switch over the types of indices: I is int32_t or int64_t. It may surround an OPS_SWITCH.
-#define OPS_INDEX_CASE(t, ...)                                                                                         \
-  case OPS_DT_##t: {                                                                                                   \
-    typedef ops_##t I;                                                                                                 \
-    __VA_ARGS__                                                                                                        \
-  } break;
-#define OPS_INDEX_SWITCH(dtype, ...)                                                                                   \
-  switch ((int)(dtype)) {                                                                                              \
-    OPS_INDEX_CASE(i32, __VA_ARGS__) OPS_INDEX_CASE(i64, __VA_ARGS__) default : ops_bad_dtype(dtype);                  \
-  }
-
 #define OPS_MOVE(t, ...)                                                                                               \
   static inline ops_##t##_c ops_get_##t(ops_##t x) {                                                                   \
     return OPS_GET_##t(x);                                                                                             \

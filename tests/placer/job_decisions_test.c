@@ -472,7 +472,8 @@ static void flight(void **state) {
 }
 
 // --- Lessons ---------------------------------------------------------------------------------------------------------
-// Three operations on two devices; nodes 1 and 2 of four are fused into node 0 on one device.
+// Nodes 0 to 3 are operations, on two devices; node 4 costs nothing. On one device, nodes 1 and 2 are fused into node
+// 0.
 static void lessons(void **state) {
   (void)state;
   enum { NODES = 5 };

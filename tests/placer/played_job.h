@@ -329,8 +329,8 @@ static int64_t simulated(const struct tfc_problem *p, const struct tfc_solution 
   return v.legal ? v.value : TFC_TIME_MAX;
 }
 
-// Heuristics: heft, metis and dls find a placement each; others find none. A round of search finds
-// "BEST ALGORITHM:PLACEMENT ...", the next line of play.found.
+// Plays tfc_search. Of heuristics, those in the table find a placement each. A round of search finds what the next line
+// of play.found says: "BEST ALGORITHM:PLACEMENT ...".
 static tfc_status played_search(const struct tfc_problem *p, const struct tfc_search_options *o,
                                 struct tfc_search_outcome *out) {
   static const char *const heuristics[][2] = {

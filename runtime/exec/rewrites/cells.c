@@ -76,7 +76,7 @@ static bool is_made(const struct tfc_ir *ir, uint32_t value) {
   return v->kind == TFC_IR_OP && v->op != TFC_NONE && v->planned && v->alias == TFC_NONE;
 }
 
-static bool is_product(const struct cells *c, uint32_t id, bool turned) {
+static bool is_product(const struct cells *c, uint32_t id, bool transposed_b) {
   const struct tfc_ir *ir = c->ir;
   const struct tfc_ir_op *op = &ir->ops.data[id];
   if (!is_plain(c, id) || c->waits[id] || op->def->role != TFC_ROLE_PRODUCT || op->input_count != 2 ||
@@ -85,7 +85,7 @@ static bool is_product(const struct cells *c, uint32_t id, bool turned) {
   if (op->outputs[0] == TFC_NONE || !is_made(ir, op->outputs[0]) || !are_matrices(ir, op, 2)) return false;
   const struct tfc_node *node = &ir->graph->nodes[op->node];
   return !tfc_node_attr_bool(ir->graph, node, "transpose_a", false) &&
-         tfc_node_attr_bool(ir->graph, node, "transpose_b", false) == turned;
+         tfc_node_attr_bool(ir->graph, node, "transpose_b", false) == transposed_b;
 }
 
 // Returns the operation that puts two matrices side by side for the product; TFC_NONE: there is none.
@@ -133,7 +133,7 @@ static bool is_free(const struct cells *c, const struct cell *cell, int k) {
     int64_t widths[2];
     const struct tfc_ir_op *join = &ir->ops.data[joined_for(c, id, widths)];
     const struct tfc_ir_value *v = &ir->values.data[join->inputs[k].value];
-    // operations from op_count on are of a cell that was divided before: what they come after is not known
+    // operations from op_count on were added for a cell that was divided before; c->reached does not cover them
     if (!is_made(ir, join->inputs[k].value) || v->op >= c->op_count || c->reached[v->op] ||
         ir->ops.data[v->op].device != join->device)
       return false;

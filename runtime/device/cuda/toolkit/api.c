@@ -95,7 +95,7 @@ static void find_driver(void) {
   driver_found = true;
 }
 
-// Only the writing of flags, which the driver may lack although it has green contexts.
+// cuStreamWriteValue32 is looked up by itself: a driver may lack it although it has green contexts.
 static CUresult (*write_value)(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned int flags);
 static pthread_once_t write_once = PTHREAD_ONCE_INIT;
 static void find_write(void) {
