@@ -473,10 +473,10 @@ static void test_changed_by_others(void **state) {
        "DROP VIEW run; ALTER TABLE other RENAME TO run"},
       {"CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE FROM device; END", "DROP TRIGGER t"},
       {"CREATE TRIGGER t INSTEAD OF DELETE ON v_run BEGIN DELETE FROM device; END", "DROP TRIGGER t"},
-      {"PRAGMA user_version = -5", "PRAGMA user_version = 11"},
-      {"PRAGMA user_version = 0", "PRAGMA user_version = 11"},
+      {"PRAGMA user_version = -5", "PRAGMA user_version = 12"},
+      {"PRAGMA user_version = 0", "PRAGMA user_version = 12"},
   };
-  const struct tfc_store_options reading = {.write = false}, writing = {.write = true, .purpose = "test"};
+  const struct tfc_store_options reading = {.write = false};
   struct tfc_store *store = NULL;
   int64_t run = 0;
   assert_ok(tfc_store_open(path, &writing, &store));
