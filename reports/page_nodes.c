@@ -66,8 +66,7 @@ static double half_range(const struct tfc_table *t, uint32_t r) {
 
 // In loops an operation runs several times; elsewhere, what runs several times runs in pieces.
 static bool has_loops(const struct tfc_page *p) {
-  static const char sql[] = "SELECT 1 FROM v_node WHERE run_id = :run AND op IN ('NextIteration', 'RefNextIteration',"
-                            " 'While', 'StatelessWhile') LIMIT 1";
+  static const char sql[] = "SELECT 1 WHERE " TFC_SQL_HAS_LOOPS;
   struct tfc_table t = {0};
   tfc_status s = tfc_table_query(p->store, sql, &p->args, &t);
   const bool found = !s && t.row_count > 0;

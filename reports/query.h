@@ -40,13 +40,16 @@ struct tfc_table {
   "WITH took AS (SELECT node_id, node, op, device_id, SUM(duration_us) AS us, COUNT(*) AS n FROM v_op WHERE run_id ="  \
   " :run AND placement_id = :placement AND step = :step GROUP BY node_id, device_id UNION ALL SELECT node_id, node,"   \
   " op, device_id, median_us, 1 FROM v_op_total WHERE run_id = :run AND placement_id = :placement AND :step < 0) "
+// Whether the run's graph has loops: operations that run several times in a step otherwise run in pieces.
+#define TFC_SQL_HAS_LOOPS                                                                                              \
+  "EXISTS (SELECT 1 FROM v_node WHERE run_id = :run AND op IN ('NextIteration', 'RefNextIteration', 'While',"          \
+  " 'StatelessWhile', 'For'))"
 // Whether the peak of the device `d.device_id` is all that it held (1), or what its variables take (0). Runs of older
-// versions did not record it: there, steps with loops are those that ran an operation more than once.
+// versions did not record it: there, steps with loops are not complete.
 #define TFC_SQL_PEAK_COMPLETE                                                                                          \
-  "COALESCE((SELECT m.complete FROM v_memory m WHERE m.run_id = :run AND m.placement_id = :placement AND m.device_id " \
-  "="                                                                                                                  \
-  " d.device_id), CASE WHEN (SELECT program = 'tfc-place' FROM v_run WHERE run_id = :run) AND (SELECT COUNT(*) >"      \
-  " COUNT(DISTINCT node_id) FROM v_op WHERE run_id = :run AND placement_id = :placement AND step = :step) THEN 0 END)"
+  "COALESCE((SELECT m.complete FROM v_memory m WHERE m.run_id = :run AND m.placement_id = :placement AND"              \
+  " m.device_id = d.device_id), CASE WHEN (SELECT program = 'tfc-place' FROM v_run WHERE run_id = :run) AND"           \
+  " " TFC_SQL_HAS_LOOPS " THEN 0 END)"
 // The share of the step, in percent, that a column of v_busy had on the device `d.device_id`. Without such a step: the
 // median over the steps of the final measurement.
 #define TFC_SQL_SHARE(column)                                                                                          \

@@ -34,17 +34,15 @@ static const char sql_nodes[] = "SELECT n.name, n.flops, n.bytes_touched, (SELEC
 // Medians as `nodes` has them (tfc_report_sql_nodes), of the nodes whose numbers are put in. pieces: how many times the
 // node ran in the step if the graph has no loops; each time it did a part of its work.
 static const char sql_medians[] =
-    "WITH mine AS MATERIALIZED (SELECT node_id, device, step, duration_us AS us FROM v_op WHERE run_id = :run AND "
-    "placement_id = :placement AND node_id IN (%s)), ranked AS (SELECT node_id, device, step, us, ROW_NUMBER() OVER "
-    "(PARTITION BY node_id, device ORDER BY us) - 1 AS k, COUNT(*) OVER (PARTITION BY node_id, device) - 1 AS last "
-    "FROM "
-    "mine) SELECT node_id, device, SUM(CASE k WHEN 2 * last / 4 THEN us * (1 - 2 * last %% 4 / 4.0) WHEN 2 * last / 4 "
-    "+ "
-    "1 THEN us * (2 * last %% 4 / 4.0) ELSE 0 END) AS median_us, CASE WHEN NOT EXISTS (SELECT 1 FROM v_node WHERE "
-    "run_id "
-    "= :run AND op IN ('NextIteration', 'While', 'StatelessWhile', 'For')) THEN MAX(SUM(step = :step), 1) ELSE 1 END "
-    "AS "
-    "pieces FROM ranked GROUP BY node_id, device";
+    "WITH mine AS MATERIALIZED (SELECT node_id, device, step, duration_us AS us FROM v_op WHERE run_id = :run"
+    " AND placement_id = :placement AND node_id IN (%s)),"
+    " ranked AS (SELECT node_id, device, step, us,"
+    " ROW_NUMBER() OVER (PARTITION BY node_id, device ORDER BY us) - 1 AS k,"
+    " COUNT(*) OVER (PARTITION BY node_id, device) - 1 AS last FROM mine)"
+    " SELECT node_id, device, SUM(CASE k WHEN 2 * last / 4 THEN us * (1 - 2 * last %% 4 / 4.0)"
+    " WHEN 2 * last / 4 + 1 THEN us * (2 * last %% 4 / 4.0) ELSE 0 END) AS median_us,"
+    " CASE WHEN NOT " TFC_SQL_HAS_LOOPS " THEN MAX(SUM(step = :step), 1) ELSE 1 END AS pieces"
+    " FROM ranked GROUP BY node_id, device";
 static const char sql_dispatch[] = "SELECT name, dispatch_us FROM v_device WHERE run_id = :run";
 
 static const char *winnings_heading(const struct tfc_report_summary *m) {

@@ -230,11 +230,13 @@ static void test_partial_peaks(void **state) {
   assert_ok(tfc_report_html(hand, 1, &text));
   assert_null(strstr(text.data, "&gt;15.0 kB"));
   tfc_text_deinit(&text);
-  // A run of an older version did not record it: an operation that ran twice in the step was in a loop.
-  says("loop",
-       "UPDATE memory SET complete = NULL; INSERT INTO op SELECT placement, step, 9, node_id, device_id, 460000, 1000,"
-       " NULL, NULL FROM op WHERE position = 3",
-       " >15.0 kB ");
+  // A run of an older version did not record it: steps with loops are marked. An operation that ran twice in the step
+  // of another graph ran in pieces.
+#define OLDER                                                                                                          \
+  "UPDATE memory SET complete = NULL; INSERT INTO op SELECT placement, step, 9, node_id, device_id, 460000, 1000,"     \
+  " NULL, NULL FROM op WHERE position = 3;"
+  says("loop", OLDER "UPDATE node SET op = 'NextIteration' WHERE node_id = 2", " >15.0 kB ");
+  says("in_pieces", OLDER, "  15.0 kB ");
 }
 
 static void test_unknown_bytes(void **state) {

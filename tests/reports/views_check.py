@@ -99,8 +99,9 @@ for row in rows:
     same("operations of " + row["name"], float(line[heads.index("operations")]), ran, 0)
     said = re.search(rf"^  {re.escape(row['name'])} +\S+ +([\d.]+) %", shown, re.M)
     same("busy in show " + row["name"], float(said.group(1)), row["busy"])
-# A peak of the variables alone is marked; runs of older versions have it where an operation ran more than once.
-looped = run["program"] == "tfc-place" and ask(f"SELECT COUNT(*) > COUNT(DISTINCT node_id) AS more FROM v_op WHERE {this}")[0]["more"]
+# A peak of the variables alone is marked; runs of older versions have it where the graph has loops.
+LOOPS = ("NextIteration", "RefNextIteration", "While", "StatelessWhile", "For")
+looped = run["program"] == "tfc-place" and bool(ask(f"SELECT 1 FROM v_node WHERE run_id = {run['run_id']} AND op IN {LOOPS} LIMIT 1"))
 for row in ask(f"SELECT * FROM v_memory WHERE {mine}"):
     line = next(r for r in table if r[0] == row["device"])
     said = line[heads.index("peak memory")]
@@ -280,7 +281,7 @@ if modelled:  # transfers, dispatch in one row, and what an operation takes abov
     won = [w for w in won + [dispatched] if w > 0]
 of_node = {}  # its pieces and rounds together
 took = {}  # an operation's time is its median over the traced steps; one of several pieces has its part of the work
-loops = any(n["op"] in ("NextIteration", "While", "StatelessWhile", "For") for n in nodes.values())
+loops = any(n["op"] in LOOPS for n in nodes.values())
 pieces = {} if loops else {(r["node"], r["device"]): r["n"] for r in ask(f"SELECT node, device, COUNT(*) AS n FROM v_op WHERE {this} GROUP BY 1, 2")}
 for o in ask(f"SELECT node, device, duration_us AS us FROM v_op WHERE {mine} ORDER BY duration_us"):
     took.setdefault((o["node"], o["device"]), []).append(o["us"])
