@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "runtime/ops/kernel.h"
-#include "runtime/ops/turned_filter.h"
+#include "runtime/ops/transposed_filter.h"
 #include "runtime/trace.h"
 
 // The arithmetic in which GPUs compute products and convolutions of float32 tensors. Tensors and sums are float32 in

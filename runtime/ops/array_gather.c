@@ -224,11 +224,11 @@ OPS_GRADIENT(GatherV2) {
   struct tfc_output forward[4] = {grad_op3(g, "Range", zero, batches, one), axis_vector,
                                   grad_op3(g, "Range", batches, axis, one), inner_axes};
   struct tfc_output perm = grad_concat(g, forward, 4, zero);
-  struct tfc_output turned = grad_op2(g, "Transpose", values, perm); // [batch…, indices, rest…]
-  struct tfc_output turned_shape = grad_op3(g, "GatherV2", shape, perm, zero), sum;
+  struct tfc_output transposed = grad_op2(g, "Transpose", values, perm); // [batch…, indices, rest…]
+  struct tfc_output transposed_shape = grad_op3(g, "GatherV2", shape, perm, zero), sum;
   struct tfc_output axis_size = grad_op3(g, "GatherV2", shape, axis, zero);
   if (batch == 0) {
-    sum = grad_op3(g, "UnsortedSegmentSum", turned, g_reshape(g, indices, all), axis_size);
+    sum = grad_op3(g, "UnsortedSegmentSum", transposed, g_reshape(g, indices, all), axis_size);
   } else {
     // The indices of all batches become one list: those of a batch are shifted by the sizes of all batches before it.
     struct tfc_output vector = tfc_add_i32_vector(b, (int32_t[]){0}, 1);
@@ -239,13 +239,13 @@ OPS_GRADIENT(GatherV2) {
     starts = grad_cast(g, g_mul(g, starts, axis_size), type);
     starts = g_reshape(g, starts, tfc_add_i32_vector(b, (int32_t[]){-1, 1}, 2));
     struct tfc_output shifted = g_add(g, g_reshape(g, indices, grad_pack(g, flat, 2, 0)), starts);
-    struct tfc_output rest = grad_op3(g, "GatherV2", turned_shape,
+    struct tfc_output rest = grad_op3(g, "GatherV2", transposed_shape,
                                       grad_op3(g, "Range", tfc_add_i32(b, (int32_t)batch + 1), rank, one), zero);
     struct tfc_output rows[2] = {all, rest};
-    struct tfc_output rows_of = g_reshape(g, turned, grad_concat(g, rows, 2, zero));
+    struct tfc_output rows_of = g_reshape(g, transposed, grad_concat(g, rows, 2, zero));
     sum = grad_op3(g, "UnsortedSegmentSum", rows_of, g_reshape(g, shifted, all), g_mul(g, count, axis_size));
   }
-  sum = g_reshape(g, sum, turned_shape);
+  sum = g_reshape(g, sum, transposed_shape);
   g->grad_inputs[0] = grad_op2(g, "Transpose", sum, grad_op1(g, "InvertPermutation", perm));
   return NULL;
 }

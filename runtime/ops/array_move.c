@@ -189,7 +189,7 @@ OPS_GRADIENT(Tile) { // each dimension becomes [copies, size], and the copies ar
 }
 
 // --- Reverse, Roll -------------------------------------------------------------------------------------------------
-static tfc_status reverse_dims(struct tfc_kernel_ctx *ctx, const bool *turned) {
+static tfc_status reverse_dims(struct tfc_kernel_ctx *ctx, const bool *reversed) {
   const struct tfc_tensor *x = ctx->inputs[0];
   struct tfc_tensor *y = NULL;
   struct ops_block block = {.rank = x->shape.rank};
@@ -197,22 +197,22 @@ static tfc_status reverse_dims(struct tfc_kernel_ctx *ctx, const bool *turned) {
   tfc_shape_strides(&x->shape, block.dst_strides);
   for (int d = 0; d < x->shape.rank; d++) {
     block.dims[d] = x->shape.dims[d];
-    block.src_strides[d] = turned[d] ? -block.dst_strides[d] : block.dst_strides[d];
-    if (turned[d]) block.src_at += (x->shape.dims[d] - 1) * block.dst_strides[d];
+    block.src_strides[d] = reversed[d] ? -block.dst_strides[d] : block.dst_strides[d];
+    if (reversed[d]) block.src_at += (x->shape.dims[d] - 1) * block.dst_strides[d];
   }
   return ops_copy_block(ctx, y, x, &block);
 }
 static tfc_status reverse_v2(struct tfc_kernel_ctx *ctx) {
-  bool turned[TFC_MAX_RANK] = {0};
+  bool reversed[TFC_MAX_RANK] = {0};
   int64_t n = tfc_tensor_elements(ctx->inputs[1]);
   TFC_KERNEL_CHECK(ctx->inputs[1]->shape.rank == 1, "'dims' must be 1-dimension, not %d", ctx->inputs[1]->shape.rank);
   for (int64_t i = 0; i < n; i++) {
     int axis;
     TFC_RETURN_IF_ERROR(ops_axis(tfc_tensor_int(ctx->inputs[1], i), ctx->inputs[0]->shape.rank, &axis));
-    TFC_KERNEL_CHECK(!turned[axis], "axis %d specified more than once.", axis);
-    turned[axis] = true;
+    TFC_KERNEL_CHECK(!reversed[axis], "axis %d specified more than once.", axis);
+    reversed[axis] = true;
   }
-  return reverse_dims(ctx, turned);
+  return reverse_dims(ctx, reversed);
 }
 OPS_GRADIENT(ReverseV2) {
   g->grad_inputs[0] = grad_op2(g, "ReverseV2", G, grad_in(g, 1));

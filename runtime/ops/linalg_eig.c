@@ -155,13 +155,13 @@ OPS_GRADIENT(Eig) {
     struct tfc_output f = g_add(g, g_mul(g, apart, apart), grad_const(g, apart, 1e-20));
     f = g_mul(g, apart, grad_op1(g, "Reciprocal", f));
     f = grad_op1(g, "Conj", grad_op2(g, "MatrixSetDiag", f, grad_op1(g, "ZerosLike", e)));
-    struct tfc_output turned = grad_matmul(g, v, true, g->grad_outputs[1], false);
+    struct tfc_output transposed = grad_matmul(g, v, true, g->grad_outputs[1], false);
     struct tfc_attr real[2] = {tfc_attr_type("T", grad_type(g, v)),
                                tfc_attr_type("Tout", grad_type(g, v) == TFC_COMPLEX64 ? TFC_FLOAT : TFC_DOUBLE)};
-    struct tfc_output part = tfc_add(g->builder, "Real", "", &turned, 1, real, 2);
+    struct tfc_output part = tfc_add(g->builder, "Real", "", &transposed, 1, real, 2);
     part = grad_op1(g, "MatrixDiag", grad_op1(g, "MatrixDiagPart", grad_cast(g, part, grad_type(g, v))));
     struct tfc_output own = grad_matmul(g, grad_matmul(g, v, true, v, false), false, part, false);
-    inside = g_add(g, inside, g_mul(g, f, g_sub(g, turned, own)));
+    inside = g_add(g, inside, g_mul(g, f, g_sub(g, transposed, own)));
   } else {
     struct tfc_attr attrs[2] = {tfc_attr_bool("compute_v", true), tfc_attr_type("Tout", grad_type(g, Y))};
     v = tfc_add(g->builder, "Eig", "", (struct tfc_output[]){X}, 1, attrs, 2);

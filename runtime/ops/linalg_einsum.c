@@ -345,13 +345,13 @@ tfc_status ops_einsum_as_products(const struct tfc_graph *g, const struct tfc_no
   if (k.size == 0) return tfc_status_make(TFC_UNIMPLEMENTED, "an empty sum");
   // Free dimensions that cannot be joined become batch dimensions.
   const int m_first = join_axis(left, 0, nl, sizes, strides, &m), n_first = join_axis(right, 0, nr, sizes, strides, &n);
-  p.turned = n.size > 1 && n.stride[2] != 1;
-  if (p.turned) {
+  p.swapped = n.size > 1 && n.stride[2] != 1;
+  if (p.swapped) {
     const struct axis held = m;
     m = n, n = held;
   }
   if (n.size > 1 && n.stride[2] != 1) return tfc_status_make(TFC_UNIMPLEMENTED, "no contiguous rows in the result");
-  const int a = p.turned ? 1 : 0, b = 1 - a;
+  const int a = p.swapped ? 1 : 0, b = 1 - a;
   p.m = m.size, p.n = n.size, p.k = k.size;
   p.a_row = m.stride[a], p.a_column = k.stride[a], p.b_row = k.stride[b], p.b_column = n.stride[b];
   p.c_row = m.size > 1 ? m.stride[2] : n.size;

@@ -9,8 +9,8 @@ enum { OPS_EINSUM_BATCH = 2 * TFC_MAX_RANK };
 // at i * a_row + j * a_column, and so on. Rows of C are contiguous.
 struct ops_einsum_products {
   int64_t m, n, k, a_row, a_column, b_row, b_column, c_row;
-  bool turned; // A is the second operand
-  int rank;    // number of batch dimensions
+  bool swapped; // A is the second operand
+  int rank;     // number of batch dimensions
   int64_t dims[OPS_EINSUM_BATCH], a[OPS_EINSUM_BATCH], b[OPS_EINSUM_BATCH], c[OPS_EINSUM_BATCH];
   struct tfc_shape out;
 };

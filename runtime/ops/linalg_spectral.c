@@ -66,9 +66,9 @@ static void complete(cplx *u, int64_t m, int64_t k, int64_t from) {
 static void svd_columns(cplx *w, int64_t m, int64_t n, cplx *v, double *s, int64_t *order) {
   memset(v, 0, (size_t)(n * n) * sizeof *v);
   for (int64_t i = 0; i < n; i++) v[i * n + i] = 1;
-  bool turned = true;
-  for (int sweep = 0; sweep < SWEEPS && turned; sweep++) {
-    turned = false;
+  bool rotated = true;
+  for (int sweep = 0; sweep < SWEEPS && rotated; sweep++) {
+    rotated = false;
     for (int64_t p = 0; p < n; p++)
       for (int64_t q = p + 1; q < n; q++) {
         double alpha = 0, beta = 0;
@@ -82,7 +82,7 @@ static void svd_columns(cplx *w, int64_t m, int64_t n, cplx *v, double *s, int64
         struct rotation r = rotation_of(alpha, beta, product);
         turn(w, m, n, p, q, r);
         turn(v, n, n, p, q, r);
-        turned = true;
+        rotated = true;
       }
   }
   for (int64_t c = 0; c < n; c++) {
@@ -282,8 +282,8 @@ static struct tfc_output differences(struct tfc_grad_ctx *g, struct tfc_output x
 OPS_GRADIENT(SelfAdjointEigV2) {
   struct tfc_output e = Y, v = grad_out(g, 1), inside = grad_op1(g, "MatrixDiag", G);
   if (grad_attr_bool(g, "compute_v", true)) {
-    struct tfc_output turned = grad_matmul(g, v, true, g->grad_outputs[1], false);
-    inside = g_add(g, inside, g_mul(g, differences(g, e, e), turned));
+    struct tfc_output transposed = grad_matmul(g, v, true, g->grad_outputs[1], false);
+    inside = g_add(g, inside, g_mul(g, differences(g, e, e), transposed));
   } else {
     struct tfc_attr vectors = tfc_attr_bool("compute_v", true);
     v = tfc_add(g->builder, "SelfAdjointEigV2", "", (struct tfc_output[]){X}, 1, &vectors, 1);

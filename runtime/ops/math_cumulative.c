@@ -93,10 +93,10 @@ static tfc_status cumulative_logsumexp(struct tfc_kernel_ctx *ctx) {
 }
 
 // --- Gradients -----------------------------------------------------------------------------------------------------
-static struct tfc_output running(struct tfc_grad_ctx *g, const char *op, struct tfc_output x, bool turned) {
+static struct tfc_output running(struct tfc_grad_ctx *g, const char *op, struct tfc_output x, bool reversed) {
   bool reverse = grad_attr_bool(g, "reverse", false);
   struct tfc_attr attrs[2] = {tfc_attr_bool("exclusive", grad_attr_bool(g, "exclusive", false)),
-                              tfc_attr_bool("reverse", turned ? !reverse : reverse)};
+                              tfc_attr_bool("reverse", reversed ? !reverse : reverse)};
   return tfc_add(g->builder, op, "", (struct tfc_output[]){x, grad_in(g, 1)}, 2, attrs, 2);
 }
 OPS_GRADIENT(Cumsum) {

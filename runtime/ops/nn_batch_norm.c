@@ -311,8 +311,8 @@ static tfc_status grad_of_batch_norm(struct tfc_grad_ctx *c) {
   struct tfc_output x = grad_in(c, 0), dy = c->grad_outputs[0], dx;
   uint32_t rank = layout.size == 5 ? 5 : 4;
   // For frozen statistics, TensorFlow computes with channels last.
-  bool turned = !training && tfc_str_starts(layout, "NC");
-  if (turned) {
+  bool transposed = !training && tfc_str_starts(layout, "NC");
+  if (transposed) {
     x = transpose(c, x, rank == 5 ? last5 : last4, rank);
     dy = transpose(c, dy, rank == 5 ? last5 : last4, rank);
   }
@@ -321,11 +321,11 @@ static tfc_status grad_of_batch_norm(struct tfc_grad_ctx *c) {
   if (v3) inputs[5] = grad_out(c, 5);
   struct tfc_attr attrs[3] = {
       tfc_attr_float("epsilon", grad_attr_float(c, "epsilon", 0.0001)), tfc_attr_bool("is_training", training),
-      tfc_attr_string("data_format", turned ? (rank == 5 ? TFC_STR("NDHWC") : TFC_STR("NHWC")) : layout)};
+      tfc_attr_string("data_format", transposed ? (rank == 5 ? TFC_STR("NDHWC") : TFC_STR("NHWC")) : layout)};
   dx = tfc_add(c->builder, grad_op, NULL, inputs, v3 ? 6 : 5, attrs, 3);
   c->grad_inputs[1] = (struct tfc_output){dx.node, 1};
   c->grad_inputs[2] = (struct tfc_output){dx.node, 2};
-  if (turned) dx = transpose(c, dx, rank == 5 ? first5 : first4, rank);
+  if (transposed) dx = transpose(c, dx, rank == 5 ? first5 : first4, rank);
   c->grad_inputs[0] = dx;
   return grad_status(c);
 }

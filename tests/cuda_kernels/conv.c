@@ -1,6 +1,6 @@
 // Convolutions by matrix products over patches: this file replaces the one that calls cuDNN. It takes convolutions of
 // two dimensions in float32, with one group and channels last. It declines all others, which then run as plain loops.
-// As cuDNN with channels last, it reads and writes filters as [out, cells, in]; filters of the graph are turned in
+// As cuDNN with channels last, it reads and writes filters as [out, cells, in]; filters of the graph are transposed in
 // scratch, by the kernel that turns them on a GPU.
 #include "runtime/device/cuda/kernels/filter.h"
 
@@ -107,9 +107,9 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
   const bool writes = plan->c.role == TFC_CUDA_CONV_FILTER;
   const struct run r = {plan, x, form == mine ? w : scratch, y};
   int error = 0;
-  if (form != mine && !writes) error = tfc_cuda_filter_turn(&plan->c, form, w, mine, scratch, l->stream);
+  if (form != mine && !writes) error = tfc_cuda_filter_transpose(&plan->c, form, w, mine, scratch, l->stream);
   if (!error) error = tfc_host_enqueue(l->stream, run, &r, sizeof r);
   if (!error) tfc_cuda_count_launch();
-  if (!error && form != mine && writes) error = tfc_cuda_filter_turn(&plan->c, mine, scratch, form, w, l->stream);
+  if (!error && form != mine && writes) error = tfc_cuda_filter_transpose(&plan->c, mine, scratch, form, w, l->stream);
   return error ? tfc_cuda_status(l, error) : NULL;
 }

@@ -1,5 +1,6 @@
-// Convolutions whose filter was turned before, through the plug-in's own code that calls cuDNN, on a fake of it, and by
-// the plain loops: the same bits in every form of the filter, and no launch for one that cuDNN can read as it is.
+// Convolutions whose filter was transposed before, through the plug-in's own code that calls cuDNN, on a fake of it,
+// and by the plain loops: the same bits in every form of the filter, and no launch for one that cuDNN can read as it
+// is.
 #include "tests/common/test.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static struct tfc_tensor numbers(const struct tfc_shape *shape, int step) {
 }
 static struct tfc_tensor in_form(tfc_filter_form form) {
   struct tfc_tensor from = numbers(&filter, 7), to = numbers(&filter, 1);
-  tfc_filter_turn(form, &filter, sizeof(float), from.data, to.data);
+  tfc_filter_transpose(form, &filter, sizeof(float), from.data, to.data);
   tfc_tensor_release(&from);
   return to;
 }
@@ -147,9 +148,9 @@ static void the_same_bits_in_every_form(void **state) {
       tfc_add(b, "Conv2DBackpropInput", NULL, (struct tfc_output[]){sizes, w, dy}, 3, attrs, 2).node};
   assert_ok(tfc_builder_finish(b, &g));
   tfc_builder_free(b);
-  static const char *const plain[2] = {"Conv2D", "Conv2DBackpropInput"}, *const turned[2] = {
-                                                                             "_TurnedConvolution",
-                                                                             "_TurnedConvolutionGradient"};
+  static const char *const plain[2] = {"Conv2D", "Conv2DBackpropInput"}, *const transposed[2] = {
+                                                                             "_TransposedFilterConvolution",
+                                                                             "_TransposedFilterConvolutionGradient"};
   for (int gradient = 0; gradient < 2; gradient++)
     for (int row = 0; row < ROWS; row++) {
       static struct outcome want, got;
@@ -158,7 +159,7 @@ static void the_same_bits_in_every_form(void **state) {
       assert_int_equal(cuda_fake_convolutions - before, row == 0); // the others are plain loops
       assert_true((want.wanted == TFC_FILTER_OF_GRAPH) == (row != 0));
       for (int form = 0; form < FORMS; form++) {
-        run(g, nodes[gradient], turned[gradient], row, gradient, (tfc_filter_form)form, &got);
+        run(g, nodes[gradient], transposed[gradient], row, gradient, (tfc_filter_form)form, &got);
         assert_memory_equal(want.values, got.values, sizeof want.values);
         assert_int_equal(got.wanted, want.wanted);
         // Plain loops read the graph's form.

@@ -17,8 +17,8 @@ enum { ROWS = 6, INNER = 5, STEPS = 5, FEEDS = 6, FETCHES = 5, MOST = 4096, MOST
 static struct tfc_output feeds[FEEDS], fetches[FETCHES];
 static struct tfc_shape shapes[FEEDS];
 
-static struct tfc_output product(struct tfc_builder *b, struct tfc_output x, struct tfc_output y, bool turned) {
-  const struct tfc_attr attr = tfc_attr_bool("transpose_b", turned);
+static struct tfc_output product(struct tfc_builder *b, struct tfc_output x, struct tfc_output y, bool transposed) {
+  const struct tfc_attr attr = tfc_attr_bool("transpose_b", transposed);
   return tfc_add(b, "MatMul", NULL, (struct tfc_output[]){x, y}, 2, &attr, 1);
 }
 
@@ -31,13 +31,13 @@ static struct tfc_graph *build(int64_t width, uint32_t *out_update, uint32_t *ou
   memcpy(shapes, all, sizeof all);
   assert_ok(tfc_builder_create(NULL, &b));
   for (int i = 0; i < FEEDS; i++) feeds[i] = tfc_add_placeholder(b, "", TFC_FLOAT, &shapes[i]);
-  const struct tfc_output x = feeds[0], w = feeds[1], turned = feeds[2], bias = feeds[3], other = feeds[4];
+  const struct tfc_output x = feeds[0], w = feeds[1], transposed = feeds[2], bias = feeds[3], other = feeds[4];
   // Nothing but its last operation is read; the sum is transposed, so no chain computes it.
   const struct tfc_output swap = tfc_add_i32_vector(b, (int32_t[]){1, 0}, 2);
   fetches[0] = tfc_add2(b, "Transpose", tfc_add2(b, "BiasAdd", product(b, x, w, false), bias), swap);
-  fetches[1] = tfc_add1(b, "Relu", tfc_add2(b, "AddV2", feeds[5], product(b, x, turned, true)));
+  fetches[1] = tfc_add1(b, "Relu", tfc_add2(b, "AddV2", feeds[5], product(b, x, transposed, true)));
   // The product is read twice, what is added is no bias, or a chain goes on: no epilogue.
-  const struct tfc_output twice = product(b, x, turned, true);
+  const struct tfc_output twice = product(b, x, transposed, true);
   fetches[2] = tfc_add2(b, "Mul", tfc_add2(b, "Transpose", tfc_add2(b, "BiasAdd", twice, bias), swap),
                         tfc_add2(b, "Transpose", twice, swap));
   fetches[3] = tfc_add1(b, "Relu", tfc_add2(b, "AddV2", product(b, x, w, false), other));

@@ -16,7 +16,7 @@ enum { STEPS = 6, BATCH = 3, INPUT = 5, HIDDEN = 4, RUNS = 4, MOST = 2048, FETCH
 enum form {
   LSTM,     // two layers
   GRU,      // its candidate multiplies with another state than its gates
-  TURNED,   // the state is in front of the input
+  SWAPPED,  // the state is in front of the input
   FEEDBACK, // a step's input depends on the step before: there is nothing to divide
   APART,    // the upper layer is on another device, whose steps do not wait for all steps of the lower one
   FORMS
@@ -43,7 +43,7 @@ struct cell {
 // Computes a step of a cell; *c is its memory, *h its state.
 static void advance(struct tfc_builder *b, enum form form, const struct cell *cell, struct tfc_output x,
                     struct tfc_output *c, struct tfc_output *h) {
-  const struct tfc_output both = form == TURNED ? join(b, *h, x) : join(b, x, *h);
+  const struct tfc_output both = form == SWAPPED ? join(b, *h, x) : join(b, x, *h);
   const struct tfc_attr parts = tfc_attr_int("num_split", 4);
   const struct tfc_output all = tfc_add2(b, "BiasAdd", multiply(b, both, cell->weights), cell->bias);
   const uint32_t split = tfc_add(b, "Split", NULL, (struct tfc_output[]){tfc_add_i32(b, 1), all}, 2, &parts, 1).node;

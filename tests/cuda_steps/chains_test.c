@@ -158,9 +158,9 @@ static uint32_t run_cell(bool no_rewrites, int64_t width, float *out, size_t *ou
   for (int i = 0; i < 4; i++) back[i] = two(b, i == 1 ? "TanhGrad" : "SigmoidGrad", gates[i], two(b, "Mul", h, c));
   back[4] = tfc_add_i32(b, 1);
   const struct tfc_output together = tfc_add(b, "ConcatV2", NULL, back, 5, NULL, 0);
-  struct tfc_attr turned = tfc_attr_bool("transpose_b", true);
+  struct tfc_attr transposed = tfc_attr_bool("transpose_b", true);
   const struct tfc_output dx =
-      tfc_add(b, "MatMul", NULL, (struct tfc_output[]){together, feeds[1]}, 2, &turned, 1); // [rows, depth]
+      tfc_add(b, "MatMul", NULL, (struct tfc_output[]){together, feeds[1]}, 2, &transposed, 1); // [rows, depth]
   struct tfc_output ends[2];
   for (int i = 0; i < 2; i++)
     ends[i] = tfc_add(b, "Slice", NULL,

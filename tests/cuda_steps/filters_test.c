@@ -1,4 +1,4 @@
-// A filter is turned once for all that read it, and a constant one when the plan is made
+// A filter is transposed once for all that read it, and a constant one when the plan is made
 // (runtime/exec/rewrites/filters.c), on the CUDA driver with its kernels: fewer launches, the same bits, captured or
 // not, and no old filter after an update.
 #include "tests/common/test.h"
@@ -81,7 +81,7 @@ struct outcome {
   float values[STEPS][MOST];
   size_t count;
   uint64_t works;  // of the last step
-  uint32_t shared; // pairs of operations that read one turned filter
+  uint32_t shared; // pairs of operations that read one transposed filter
 };
 static void run(const struct made *m, const char *devices, bool rewrites, int captures, struct outcome *out) {
   struct tfc_device_set set = {0};
@@ -127,9 +127,9 @@ static void run(const struct made *m, const char *devices, bool rewrites, int ca
   tfc_tensor_release(&x);
 }
 
-static void filters_are_turned_once(void **state) {
+static void filters_are_transposed_once(void **state) {
   (void)state;
-  static struct outcome host, plain, turned, apart;
+  static struct outcome host, plain, transposed, apart;
   for (int captures = TFC_CAPTURES_AUTO; captures <= TFC_CAPTURES_BRANCHES; captures++)
     for (int constant = 0; constant < 2; constant++) {
       struct made shared = {0}, separate = {0};
@@ -138,23 +138,23 @@ static void filters_are_turned_once(void **state) {
       cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
       run(&shared, "cpu:0", true, captures, &host);
       run(&shared, "gpu:0", false, captures, &plain);
-      run(&shared, "gpu:0", true, captures, &turned);
+      run(&shared, "gpu:0", true, captures, &transposed);
       run(&separate, "gpu:0", true, captures, &apart);
-      assert_memory_equal(plain.values, turned.values, sizeof plain.values);
+      assert_memory_equal(plain.values, transposed.values, sizeof plain.values);
       for (int s = 0; s < STEPS; s++)
         for (size_t i = 0; i < host.count; i++)
-          assert_true(fabsf(host.values[s][i] - turned.values[s][i]) <= 1e-5f * (1 + fabsf(host.values[s][i])));
-      assert_true(memcmp(turned.values[0], turned.values[STEPS - 1], sizeof turned.values[0]) != 0);
+          assert_true(fabsf(host.values[s][i] - transposed.values[s][i]) <= 1e-5f * (1 + fabsf(host.values[s][i])));
+      assert_true(memcmp(transposed.values[0], transposed.values[STEPS - 1], sizeof transposed.values[0]) != 0);
       // Turning a filter is one launch. Without the rewrite each of three operations turns its filter: three launches.
-      // With it, W is turned once for the two operations that read it, which saves one; a constant filter is turned
-      // when the plan is made, which saves another. In `separate` without a constant, V is turned once for two
-      // operations: as many launches as in `shared`. With a constant, V and W have one reader each: one launch more
-      // than in `shared`.
-      assert_int_equal(plain.works, turned.works + 1 + (uint64_t)constant);
-      assert_int_equal(apart.works, constant ? turned.works + 1 : turned.works);
+      // With it, W is transposed once for the two operations that read it, which saves one; a constant filter is
+      // transposed when the plan is made, which saves another. In `separate` without a constant, V is transposed once
+      // for two operations: as many launches as in `shared`. With a constant, V and W have one reader each: one launch
+      // more than in `shared`.
+      assert_int_equal(plain.works, transposed.works + 1 + (uint64_t)constant);
+      assert_int_equal(apart.works, constant ? transposed.works + 1 : transposed.works);
       // The plan names those that turn a filter once more where they are on two devices; a constant costs nothing.
       assert_int_equal(plain.shared, 0);
-      assert_int_equal(turned.shared, 1);
+      assert_int_equal(transposed.shared, 1);
       assert_int_equal(apart.shared, constant ? 0 : 1);
       assert_int_equal(tfc_cuda_fake_bytes(), 0);
       assert_int_equal(tfc_cuda_fake_violations(), 0);
@@ -165,6 +165,6 @@ static void filters_are_turned_once(void **state) {
 
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(filters_are_turned_once)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(filters_are_transposed_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

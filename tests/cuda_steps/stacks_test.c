@@ -17,9 +17,9 @@ enum { STEPS = 6, BATCH = 3, LENGTH = 5, WIDTH = 4, CLASSES = 7, RUNS = 4, MOST 
 // How the loop is written.
 enum form {
   PLAIN,
-  TURNED, // one step multiplies by the transposed matrix
-  WAITS,  // one step's query depends on another step's answer
-  WANTED, // the logits of one step are fetched, too
+  TRANSPOSED, // one step multiplies by the transposed matrix
+  WAITS,      // one step's query depends on another step's answer
+  WANTED,     // the logits of one step are fetched, too
   FORMS
 };
 
@@ -47,7 +47,8 @@ static uint32_t build(struct tfc_builder *b, enum form form, const struct tfc_ou
         tfc_add1(b, "Tanh", tfc_add2(b, "AddV2", product(b, states[t], in[CELL], false, false), in[X]));
     states[t + 1] = h;
     if (form == WAITS && t == 4) h = tfc_add2(b, "AddV2", h, answers[1]);
-    const struct tfc_output q = shaped(b, product(b, h, in[QUERY], false, form == TURNED && t == 2), BATCH, 1, WIDTH);
+    const struct tfc_output q =
+        shaped(b, product(b, h, in[QUERY], false, form == TRANSPOSED && t == 2), BATCH, 1, WIDTH);
     const struct tfc_output near = tfc_add1(b, "Tanh", tfc_add2(b, "AddV2", in[KEYS], q));
     const struct tfc_output scores = tfc_add1(b, "Softmax", sum(b, tfc_add2(b, "Mul", in[SCORE], near), 2));
     answers[t] = sum(b, tfc_add2(b, "Mul", shaped(b, scores, BATCH, LENGTH, 1), in[KEYS]), -2);

@@ -24,11 +24,11 @@ static int64_t below(struct tfc_random *r, int64_t limit) {
 
 // A matrix [rows, columns] of random numbers, by rows or by columns, with a gap behind each of them.
 static struct tfc_bfloat_matrix draw(struct tfc_random *r, int64_t rows, int64_t columns, uint16_t **out_memory) {
-  const bool turned = below(r, 2);
-  const int64_t apart = (turned ? rows : columns) + below(r, 3), count = apart * (turned ? columns : rows);
+  const bool transposed = below(r, 2);
+  const int64_t apart = (transposed ? rows : columns) + below(r, 3), count = apart * (transposed ? columns : rows);
   uint16_t *memory = *out_memory = malloc((size_t)(count + 1) * sizeof *memory);
   for (int64_t i = 0; i < count; i++) memory[i] = tfc_float_to_bfloat16((float)(2 * tfc_random_unit(r) - 1));
-  return (struct tfc_bfloat_matrix){memory, turned ? 1 : apart, turned ? apart : 1};
+  return (struct tfc_bfloat_matrix){memory, transposed ? 1 : apart, transposed ? apart : 1};
 }
 
 static float at(const struct tfc_bfloat_matrix *m, int64_t i, int64_t j) {

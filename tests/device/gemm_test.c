@@ -171,7 +171,8 @@ static void split_products_are_as_accurate(void **state) {
       if (ta) p->a.matrix.row = ta, p->a.matrix.column = ta * m;
       if (tb) p->b.matrix.row = tb, p->b.matrix.column = tb * k;
       if (!ta && tfc_random_below(&r, 2)) p->a.rows = rows_anywhere, p->a.arg = &p->a.matrix;
-      if (ta == 1 && tfc_random_below(&r, 2)) p->a.rows = columns_anywhere, p->a.arg = &p->a.matrix, p->a.turned = true;
+      if (ta == 1 && tfc_random_below(&r, 2))
+        p->a.rows = columns_anywhere, p->a.arg = &p->a.matrix, p->a.transposed = true;
       if (!tb && tfc_random_below(&r, 2)) p->b.rows = rows_anywhere, p->b.arg = &p->b.matrix;
       if (tfc_random_below(&r, 2)) {
         p->packed_b = packed[2 * i + 1] = aligned_alloc(64, tfc_split_packed_bytes(k, n) + 64);

@@ -39,8 +39,8 @@ static float *random_floats(struct tfc_random *r, int64_t count) {
   return p;
 }
 
-static struct tfc_matrix matrix(const float *data, int64_t rows, int64_t columns, bool turned) {
-  return (struct tfc_matrix){data, turned ? 1 : columns, turned ? rows : 1};
+static struct tfc_matrix matrix(const float *data, int64_t rows, int64_t columns, bool transposed) {
+  return (struct tfc_matrix){data, transposed ? 1 : columns, transposed ? rows : 1};
 }
 
 static void compare(struct tfc_random *r, int64_t m, int64_t n, int64_t count, const int64_t *k) {
@@ -129,11 +129,11 @@ static void a_sum_may_be_one_chain(void **state) {
     const int64_t most = round % 4 ? 90 : 1200; // long ones are computed in pieces
     int64_t k[MOST_PRODUCTS], total = 0;
     for (int i = 0; i < MOST_PRODUCTS; i++) total += k[i] = 1 + (int64_t)tfc_random_below(&r, (uint64_t)most);
-    const bool turned = tfc_random_below(&r, 2), accumulate = tfc_random_below(&r, 2);
+    const bool transposed = tfc_random_below(&r, 2), accumulate = tfc_random_below(&r, 2);
     float *a = random_floats(&r, m * total), *b = random_floats(&r, total * n), *c = random_floats(&r, m * n);
     float *d = malloc((size_t)(m * n) * sizeof *d);
     struct tfc_product products[MOST_PRODUCTS], whole = {.k = total};
-    whole.a = matrix(a, m, total, turned), whole.b = matrix(b, total, n, false);
+    whole.a = matrix(a, m, total, transposed), whole.b = matrix(b, total, n, false);
     for (int64_t i = 0, at = 0; i < MOST_PRODUCTS; at += k[i++]) {
       products[i] = whole;
       products[i].k = k[i];

@@ -71,9 +71,9 @@ static struct tfc_output product(struct made *m, struct tfc_shape *shape) {
   const int64_t rows = between(r, 1, 70), k = between(r, 1, 90), n = between(r, 2, 100);
   if (kind < 2) {
     *shape = TFC_SHAPE(rows, n);
-    const bool turned = tfc_random_below(r, 2);
-    struct tfc_attr attr = tfc_attr_bool("transpose_b", turned);
-    struct tfc_output in[] = {fed(m, TFC_SHAPE(rows, k)), weight(m, turned ? TFC_SHAPE(n, k) : TFC_SHAPE(k, n))};
+    const bool transposed = tfc_random_below(r, 2);
+    struct tfc_attr attr = tfc_attr_bool("transpose_b", transposed);
+    struct tfc_output in[] = {fed(m, TFC_SHAPE(rows, k)), weight(m, transposed ? TFC_SHAPE(n, k) : TFC_SHAPE(k, n))};
     struct tfc_output y = tfc_add(m->b, "MatMul", NULL, in, 2, &attr, 1);
     if (kind == 0) return y;
     *shape = TFC_SHAPE(1, rows, n); // the operations that follow read the result with another shape
@@ -258,10 +258,10 @@ static void constants_are_packed_once(void **state) {
     const int64_t rows = between(&r, 1, 40), k = between(&r, 1, 80), n = between(&r, 1, 90), each = between(&r, 1, 4);
     struct tfc_output y;
     if (round % 2) {
-      const bool turned = tfc_random_below(&r, 2);
-      struct tfc_attr attr = tfc_attr_bool("adj_y", turned);
+      const bool transposed = tfc_random_below(&r, 2);
+      struct tfc_attr attr = tfc_attr_bool("adj_y", transposed);
       struct tfc_output in[] = {fed(&m, TFC_SHAPE(each, rows, k)),
-                                weight(&m, turned ? TFC_SHAPE(n, k) : TFC_SHAPE(k, n))};
+                                weight(&m, transposed ? TFC_SHAPE(n, k) : TFC_SHAPE(k, n))};
       y = tfc_add(m.b, "BatchMatMulV2", NULL, in, 2, &attr, 1);
     } else {
       struct tfc_attr attrs[] = {tfc_attr_string("equation", TFC_STR("abc,cde->abde"))};

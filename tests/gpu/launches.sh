@@ -55,7 +55,7 @@ def branches(example, rewrites, launches):
 print("# Launches of a step on a GPU\n")
 print("What one training step gives the GPU to do: kernels, and copies and fills. Counted on a machine without a GPU, on")
 print("fakes of the CUDA calls and of the libraries that run the kernels' own source: a product or a convolution counts as")
-print("one (cuBLASLt and cuDNN may launch more), and a filter that is turned for cuDNN or back is one more. Nothing was timed.\n")
+print("one (cuBLASLt and cuDNN may launch more), and a filter that is transposed for cuDNN or back is one more. Nothing was timed.\n")
 print(f"Made by `tests/gpu/launches.sh build/release` at `{commit}`\n")
 print("| example | kernels, `exact` | copies and fills | kernels, `all` | copies and fills | most of them, `all` |")
 print("|---|---|---|---|---|---|")

@@ -24,7 +24,7 @@ static void release(void *state) {
 
 static void pack_constant(const struct tfc_cpu_prepare *p, struct state *s) {
   const struct ops_einsum_products *form = &s->form;
-  const struct tfc_tensor *b = p->base->input_values ? p->base->input_values[!form->turned] : NULL;
+  const struct tfc_tensor *b = p->base->input_values ? p->base->input_values[!form->swapped] : NULL;
   if (!b || b->dtype != TFC_FLOAT) return;
   for (int d = 0; d < form->rank; d++)
     if (form->b[d]) return;
@@ -144,7 +144,7 @@ static struct tfc_bfloat_product bfloat_at(const void *arg, int64_t index) {
 static tfc_status einsum(struct tfc_kernel_ctx *ctx) {
   const struct state *state = ctx->state;
   const struct ops_einsum_products *p = &state->form;
-  const struct tfc_tensor *a = ctx->inputs[p->turned], *b = ctx->inputs[!p->turned];
+  const struct tfc_tensor *a = ctx->inputs[p->swapped], *b = ctx->inputs[!p->swapped];
   struct tfc_buffer *held[3] = {NULL};
   struct tfc_tensor *y = NULL;
   tfc_status s = NULL;

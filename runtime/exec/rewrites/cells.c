@@ -20,11 +20,11 @@ enum { LEAST = 4 }; // the fewest steps
 #define ROWS "a: float, b: float, first: int32"
 static const struct tfc_op_def rows_def = {
     .name = "_RowsProduct", .role = TFC_ROLE_PRODUCT, .inputs = ROWS, .outputs = "product: float", .host_inputs = 4};
-static const struct tfc_op_def turned_def = {.name = "_TurnedRowsProduct",
-                                             .role = TFC_ROLE_PRODUCT,
-                                             .inputs = ROWS,
-                                             .outputs = "product: float",
-                                             .host_inputs = 4};
+static const struct tfc_op_def transposed_def = {.name = "_TransposedRowsProduct",
+                                                 .role = TFC_ROLE_PRODUCT,
+                                                 .inputs = ROWS,
+                                                 .outputs = "product: float",
+                                                 .host_inputs = 4};
 static const struct tfc_op_def add_def = {
     .name = "_RowsProductAdd", .inputs = ROWS ", addend: float", .outputs = "sum: float", .host_inputs = 4};
 
@@ -141,9 +141,9 @@ static bool is_free(const struct cells *c, const struct cell *cell, int k) {
   return true;
 }
 
-static tfc_status begin_of(struct cells *c, struct cell *cell, bool turned, int k, uint32_t node, uint32_t *out) {
+static tfc_status begin_of(struct cells *c, struct cell *cell, bool transposed, int k, uint32_t node, uint32_t *out) {
   struct tfc_ir *ir = c->ir;
-  uint32_t *begin = &cell->begins[turned][k];
+  uint32_t *begin = &cell->begins[transposed][k];
   if (*begin == TFC_NONE) {
     void *data;
     TFC_RETURN_IF_ERROR(tfc_ir_add_constant(ir, &(struct tfc_ir_tensor){{node, 0}, TFC_INT32, {0}}, &data, begin));
@@ -163,7 +163,7 @@ static tfc_status add_rows(struct cells *c, struct cell *cell, const struct tfc_
   if (!inputs || !in_place) return tfc_status_no_memory("planning a step");
   inputs[0] = *a, inputs[1] = *matrix;
   inputs[2] = (struct tfc_ir_input){.variable = TFC_NONE};
-  TFC_RETURN_IF_ERROR(begin_of(c, cell, def == &turned_def, part, node, &inputs[2].value));
+  TFC_RETURN_IF_ERROR(begin_of(c, cell, def == &transposed_def, part, node, &inputs[2].value));
   inputs[3] = (struct tfc_ir_input){.value = addend, .variable = TFC_NONE};
   *in_place = addend == TFC_NONE ? 0 : 1u << 3;
   return tfc_ir_add_op(ir,
@@ -237,8 +237,8 @@ static tfc_status divide_back(struct cells *c, struct cell *cell, uint32_t id) {
     const struct tfc_ir_op taker = ir->ops.data[c->readers.ops[r]];
     takes_part(c, cell, c->readers.ops[r], v, &part);
     const double share = (double)cell->widths[part] / (double)(cell->widths[0] + cell->widths[1]);
-    TFC_RETURN_IF_ERROR(add_rows(c, cell, &turned_def, taker.node, taker.device, &product.inputs[0], &product.inputs[1],
-                                 part, TFC_NONE, taker.outputs, product.cost_us * share, &new_id));
+    TFC_RETURN_IF_ERROR(add_rows(c, cell, &transposed_def, taker.node, taker.device, &product.inputs[0],
+                                 &product.inputs[1], part, TFC_NONE, taker.outputs, product.cost_us * share, &new_id));
     // what has to come after the product (an update of the matrix) comes after all of them
     for (size_t e = 0; e < edges; e++)
       if (ir->edges.data[e].from == id) TFC_RETURN_IF_ERROR(tfc_ir_add_edge(ir, new_id, ir->edges.data[e].to));

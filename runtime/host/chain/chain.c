@@ -217,14 +217,14 @@ struct repeated {
 
 // `repeated`: NULL, or the copies of the operands that need one, in the order of the operands.
 static void run_block(const struct tfc_chain *chain, void *const *tensors, int64_t row, int64_t column, int64_t n,
-                      uint16_t turned, void *to, struct repeated *repeated) {
+                      uint16_t transposed, void *to, struct repeated *repeated) {
   _Alignas(64) char registers[TFC_CHAIN_REGISTERS][TFC_CHAIN_BLOCK * widest];
   struct place places[TFC_CHAIN_OPERANDS];
   uint16_t next = 0;
   for (uint16_t i = 0; i < chain->operand_count; i++) {
     const struct tfc_chain_operand *o = &chain->operands[i];
     int64_t at = o->offset + (o->each ? row / o->each % o->cycle : row) * o->row + column * o->column;
-    places[i] = (struct place){i == turned ? to : (char *)tensors[o->tensor] + at * o->size, o->column};
+    places[i] = (struct place){i == transposed ? to : (char *)tensors[o->tensor] + at * o->size, o->column};
     if (repeated && repeats(o, chain->columns)) places[i] = (struct place){repeated->rows[next++], 1};
   }
   for (uint16_t i = 0; i < chain->step_count; i++) {

@@ -599,15 +599,15 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
   }
 }
 
-void tfc_gemm_run_turned(const struct tfc_gemm_product *product, const struct tfc_gemm_steps *steps, int64_t count,
-                         int64_t offset, int64_t a_row, int64_t n, float *c, int64_t ldc, bool accumulate,
-                         int64_t first, int64_t last) {
+void tfc_gemm_run_transposed(const struct tfc_gemm_product *product, const struct tfc_gemm_steps *steps, int64_t count,
+                             int64_t offset, int64_t a_row, int64_t n, float *c, int64_t ldc, bool accumulate,
+                             int64_t first, int64_t last) {
   const struct tfc_gemm_kernel *g = chosen();
   for (int64_t panel = first; panel < last; panel++) {
     const float *b =
         product->packed_b ? product->packed_b + panel * g->width * product->k : product->b + panel * g->width;
-    g->turned(count, steps, offset, a_row, b, product->packed_b ? g->width : product->b_row, c + panel * g->width, ldc,
-              at_most(n - panel * g->width, g->width), accumulate);
+    g->transposed(count, steps, offset, a_row, b, product->packed_b ? g->width : product->b_row, c + panel * g->width,
+                  ldc, at_most(n - panel * g->width, g->width), accumulate);
   }
 }
 

@@ -47,8 +47,8 @@ struct tfc_gemm_source {
   // is written to `edge` [pieces, 8, length], and its address is the one there.
   void (*find)(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge);
   int64_t pieces, length;
-  // The address of runs of zeros: padding. Runs of which all 8 rows are padding are left out of the chains if their rows
-  // of B are finite. NULL: no run is known to be padding.
+  // The address of runs of zeros: padding. Runs of which all 8 rows are padding are left out of the chains if their
+  // rows of B are finite. NULL: no run is known to be padding.
   const float *zeros;
   // Elements of a row that are neighbours in every layout of the image, with and without a dilation: the channels of a
   // pixel. 0: there are none. Products with few columns add in an order that depends on it.
@@ -88,9 +88,9 @@ struct tfc_gemm_steps {
 };
 // C [8, n] (`ldc` elements from row to row) = such rows times the product's B in panels [first, last), or is added to
 // C; A is read where it is, `offset` elements behind each `a`. Steps that are left out are as if A were 0 there.
-void tfc_gemm_run_turned(const struct tfc_gemm_product *product, const struct tfc_gemm_steps *steps, int64_t count,
-                         int64_t offset, int64_t a_row, int64_t n, float *c, int64_t ldc, bool accumulate,
-                         int64_t first, int64_t last);
+void tfc_gemm_run_transposed(const struct tfc_gemm_product *product, const struct tfc_gemm_steps *steps, int64_t count,
+                             int64_t offset, int64_t a_row, int64_t n, float *c, int64_t ldc, bool accumulate,
+                             int64_t first, int64_t last);
 
 // C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, from left to right; with
 // `accumulate`, that is added to C. Writes rows [row_first, row_last) of panels [first, last). `row_first` is a

@@ -43,8 +43,8 @@ struct tfc_gemm_kernel {
                int64_t height, int64_t columns, const struct tfc_last_tile *last);
   // c[8, columns] = 8 rows of A times B, or is added to c. The rows are read in place, where 8 elements of a column are
   // neighbours: `steps` say which columns these are and which rows of B they meet.
-  void (*turned)(int64_t count, const struct tfc_gemm_steps *steps, int64_t offset, int64_t a_row, const float *b,
-                 int64_t b_row, float *c, int64_t ldc, int64_t columns, bool adds);
+  void (*transposed)(int64_t count, const struct tfc_gemm_steps *steps, int64_t offset, int64_t a_row, const float *b,
+                     int64_t b_row, float *c, int64_t ldc, int64_t columns, bool adds);
   // Transposes 8 rows in memory to 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
   // A vector x times a matrix in memory: c[j] = the sum over i < k of x[i * x_step] B(i, j), j < count. B(i, j) is

@@ -15,18 +15,18 @@ struct job {
   _Atomic bool failed;
 };
 
-// The conditions are stricter for a B that is not `turned`, because the rows of its panels are far apart in memory.
+// The conditions are stricter for a B that is not `transposed`, because the rows of its panels are far apart in memory.
 // They are stricter for few panels, too, because then several threads multiply parts of the rows by one panel, and each
 // of them packs it.
-bool tfc_panels_pay(int64_t threads, int64_t m, int64_t k, int64_t n, bool turned) {
+bool tfc_panels_pay(int64_t threads, int64_t m, int64_t k, int64_t n, bool transposed) {
   enum { least_rows = 24, few_rows = 128, most_rows = 448, a_bytes = 4 << 20, b_bytes = 512 * 1024 };
   enum { alone_a_bytes = 1280 * 1024, alone_k = 1024 };
   const int64_t size = sizeof(float), panels = tfc_gemm_panels(n);
   if (m < least_rows || n * k * size <= b_bytes) return false;
   if (threads == 1) // with one thread it pays if all of A stays in the second-level cache
-    return turned && k <= alone_k && m * k * size <= alone_a_bytes;
+    return transposed && k <= alone_k && m * k * size <= alone_a_bytes;
   if (m > most_rows || m * k * size > a_bytes) return false;
-  return turned ? m <= few_rows || panels >= 4 * threads : m <= few_rows && panels >= 6 * threads;
+  return transposed ? m <= few_rows || panels >= 4 * threads : m <= few_rows && panels >= 6 * threads;
 }
 
 static void pack_a(void *arg, int64_t begin, int64_t end) {

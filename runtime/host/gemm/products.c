@@ -14,7 +14,7 @@
 
 enum {
   few_rows = 12,
-  turned_rows = 96,
+  transposed_rows = 96,
   MOST_ROW_PARTS = 256,
   LEAST_ROWS = 48,
   LEAST_PIECE = 24,
@@ -354,8 +354,8 @@ static tfc_status try_split(bool allowed, const struct tfc_product *products, in
   return NULL;
 }
 
-static bool pays_turned(const struct tfc_product *p, int64_t m, int64_t n) {
-  return !p->packed_b && !p->source && !p->right && p->b.row == 1 && p->b.column != 1 && m <= turned_rows &&
+static bool pays_transposed(const struct tfc_product *p, int64_t m, int64_t n) {
+  return !p->packed_b && !p->source && !p->right && p->b.row == 1 && p->b.column != 1 && m <= transposed_rows &&
          p->k >= 2 * m && n > m;
 }
 
@@ -377,12 +377,13 @@ static void turn_columns(void *arg, int64_t begin, int64_t end) {
 static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *products, int64_t count, int64_t m,
                       int64_t n, bool accumulate, float *c, struct tfc_kernel_finish *finish);
 
-static tfc_status run_turned(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n, float *c) {
-  float *turned = tfc_thread_scratch(TFC_SCRATCH_TURNED, (size_t)(m * n) * sizeof *turned);
-  if (!turned) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+static tfc_status run_transposed(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n,
+                                 float *c) {
+  float *transposed = tfc_thread_scratch(TFC_SCRATCH_TRANSPOSED, (size_t)(m * n) * sizeof *transposed);
+  if (!transposed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   struct tfc_product q = {.a = {p->b.data, p->b.column, p->b.row}, .b = {p->a.data, p->a.column, p->a.row}, .k = p->k};
-  TFC_RETURN_IF_ERROR(run(ctx, &q, 1, n, m, false, turned, NULL));
-  struct turn turn = {turned, c, m, n};
+  TFC_RETURN_IF_ERROR(run(ctx, &q, 1, n, m, false, transposed, NULL));
+  struct turn turn = {transposed, c, m, n};
   if (ctx)
     tfc_kernel_parallel_for(ctx, n, 65536 / m, turn_columns, &turn);
   else
@@ -496,7 +497,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
   struct job job = {.given = products, .count = count, .m = m, .n = n, .accumulate = accumulate, .c = c};
   if (!m || !n) return NULL;
   if (count == 1 && (m == 1 || n == 1)) {
-    float *to = accumulate ? tfc_thread_scratch(TFC_SCRATCH_TURNED, (size_t)(m * n) * sizeof *to) : c;
+    float *to = accumulate ? tfc_thread_scratch(TFC_SCRATCH_TRANSPOSED, (size_t)(m * n) * sizeof *to) : c;
     if (!to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
     if (run_vector(is_small(ctx, m, n, products->k) ? NULL : ctx, products, m, n, to)) {
       for (int64_t i = 0; i < m * n && accumulate; i++) c[i] += to[i];
@@ -510,7 +511,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
   const bool several = ctx && ctx->env->threads > 1;
   if (count == 1 && !accumulate && several && pays_by_panels(ctx, products, m, n))
     return tfc_panels_run(ctx, products, m, n, c);
-  if (count == 1 && !accumulate && pays_turned(products, m, n)) return run_turned(ctx, products, m, n, c);
+  if (count == 1 && !accumulate && pays_transposed(products, m, n)) return run_transposed(ctx, products, m, n, c);
   if (count == 1 && !accumulate && pays_by_panels(ctx, products, m, n)) return tfc_panels_run(ctx, products, m, n, c);
   if (!pack_operands(ctx, &job)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (finish && finish->last) {

@@ -111,25 +111,25 @@ static inline __attribute__((always_inline)) __m512 line_of(const struct square 
   return _mm512_loadu_ps(line);
 }
 
-static inline __attribute__((always_inline)) void load_square(const struct square *q, bool turned, __m512 v[TILE]) {
+static inline __attribute__((always_inline)) void load_square(const struct square *q, bool transposed, __m512 v[TILE]) {
 #pragma GCC unroll 16
   for (int i = 0; i < TILE; i++) v[i] = line_of(q, i);
-  if (turned) transpose(v);
+  if (transposed) transpose(v);
 }
 
 // Packs one tile of each piece, for 16 rows of A or 16 columns of B, of which `n` exist, and for k from `at` to `k`, if
 // the numbers of a tile's row are not contiguous.
-static void pack_turned(bool of_a, struct tfc_matrix x, int64_t first, int64_t n, int64_t at, int64_t k, char *out,
-                        __m512i *top) {
+static void pack_transposed(bool of_a, struct tfc_matrix x, int64_t first, int64_t n, int64_t at, int64_t k, char *out,
+                            __m512i *top) {
   __m512 low[TILE], high[TILE];
   int64_t along_k = of_a ? x.column : x.row, along_n = of_a ? x.row : x.column;
-  bool turned = !of_a || along_n == 1, lines_along_k = of_a != turned;
+  bool transposed = !of_a || along_n == 1, lines_along_k = of_a != transposed;
   for (int half = 0; half < 2; half++) {
     int64_t from = at + half * TILE, left = k - from;
     struct square q = {.data = x.data + first * along_n + from * along_k};
     q.down = lines_along_k ? along_n : along_k, q.across = lines_along_k ? along_k : along_n;
     q.lines = lines_along_k ? n : left, q.length = lines_along_k ? left : n;
-    load_square(&q, turned, half ? high : low);
+    load_square(&q, transposed, half ? high : low);
   }
   for (int i = 0; i < TILE; i++) split(low[i], high[i], out + i * 64, top);
 }
@@ -173,7 +173,7 @@ static void pack_stripe(const struct tfc_split_matrix *a, int64_t row, int64_t r
 // Packs k [from, to) of rows [row, row_end) of A; stripes are `step` bytes apart.
 static void pack_stripes(const struct tfc_split_matrix *a, int64_t row, int64_t row_end, int64_t from, int64_t to,
                          char *out, int64_t step, __m512i *top) {
-  if (a->rows && a->turned) {
+  if (a->rows && a->transposed) {
     for (int64_t z = from; z < to; z += TFC_SPLIT_K, out += TFC_SPLIT_BLOCK) {
       const float *lines[TFC_SPLIT_K];
       int64_t there = to - z < TFC_SPLIT_K ? to - z : TFC_SPLIT_K;
@@ -198,8 +198,8 @@ static void pack_stripes(const struct tfc_split_matrix *a, int64_t row, int64_t 
   for (int64_t z = from; z < to; z += TFC_SPLIT_K, out += TFC_SPLIT_BLOCK) // goes along the lines in memory
     for (int64_t r = row; r < row_end; r += TILE) {
       int64_t s = (r - row) / TFC_SPLIT_SIDE, t = (r - row) / TILE % 2;
-      pack_turned(true, a->matrix, r, row_end - r < TILE ? row_end - r : TILE, z, to, out + s * step + t * TILE_BYTES,
-                  top);
+      pack_transposed(true, a->matrix, r, row_end - r < TILE ? row_end - r : TILE, z, to,
+                      out + s * step + t * TILE_BYTES, top);
     }
 }
 
@@ -220,7 +220,7 @@ static void pack_block(const struct tfc_split_matrix *b, int64_t from, int64_t t
       if (left <= 0) break;
       char *tile = out + t * TILE_BYTES;
       if (!straight) {
-        pack_turned(false, b->matrix, column, left < TILE ? left : TILE, from, to, tile, &most);
+        pack_transposed(false, b->matrix, column, left < TILE ? left : TILE, from, to, tile, &most);
         continue;
       }
       __mmask16 mask = some(left);

@@ -55,11 +55,11 @@ static inline size_t tfc_split_packed_bytes(int64_t k, int64_t n) { // for B [k,
 // A matrix given by strides, or by rows that lie anywhere in memory (the pixels that one cell of a window covers).
 struct tfc_split_matrix {
   struct tfc_matrix matrix;
-  // NULL: given by strides. Otherwise returns pointers to rows [first, first + count) or, if `turned`, to columns (for
-  // an A).
+  // NULL: given by strides. Otherwise returns pointers to rows [first, first + count) or, if `transposed`, to columns
+  // (for an A).
   void (*rows)(const void *arg, int64_t first, int64_t count, const float **out);
   const void *arg;
-  bool turned;
+  bool transposed;
 };
 
 // Packs panels [first, last) of B [k, n]; panel p begins at packed + p * blocks * TFC_SPLIT_BLOCK. False: a number is

@@ -11,5 +11,6 @@
 #include "runtime/host/gemm/vector.inc"
 
 const struct tfc_gemm_kernel tfc_gemm_kernel_avx2 = {
-    "avx2", VECTORS *LANES, tile, direct_tile, NULL, 0, dots, turned_tile, pack, row_times, columns_times, few_times};
+    "avx2", VECTORS *LANES,  tile, direct_tile, NULL,          0,
+    dots,   transposed_tile, pack, row_times,   columns_times, few_times};
 #endif

@@ -2,7 +2,7 @@
 // patches (patches.h) are never written to memory:
 //
 //   y  [positions of y, filters]      = patches of x [positions of y, cells * channels] · w
-//   dx [positions of x, channels]     = patches of dy · w turned by half a circle. With a stride of s there is one
+//   dx [positions of x, channels]     = patches of dy · w rotated by half a circle. With a stride of s there is one
 //                                       product for each remainder of a position modulo s (s * s of them, for volumes
 //                                       s * s * s), because positions with one remainder meet the same cells
 //   dw [cells * channels, filters]    = patches of x, transposed · dy, summed over pieces of 512 positions: one after
@@ -85,13 +85,13 @@ static struct tfc_patches patches_of_input(const struct conv *c, const float *x)
 
 // --- On the tile unit -----------------------------------------------------------------------------------------------
 // A sum over the cells of a window: for each cell, the matrix of the pixels under it at all positions, times the cell's
-// part of the filter. Cell i of the window uses the filter's cell `first[k] + step[k] * i`; with `turned` the order of
+// part of the filter. Cell i of the window uses the filter's cell `first[k] + step[k] * i`; with `rotated` the order of
 // the cells is reversed. *out_done is false if another way is faster or numbers are too large for the tile unit.
 struct window_sum {
   const struct conv *conv;
   const struct tfc_patches *patches;
   const float *w;
-  bool turned; // for dx: a cell's part of the filter, [channels, filters], is used transposed
+  bool rotated; // for dx; a cell's part of the filter, [channels, filters], is then used transposed
   int64_t first[2], step[2];
 };
 
@@ -109,10 +109,10 @@ static tfc_status sum_on_tiles(struct tfc_kernel_ctx *ctx, const struct window_s
   for (int64_t q = 0; q < cells; q++) {
     int64_t i = q / p->size[1], j = q % p->size[1];
     cell[q] = (struct tfc_patches_cell){p, i, j, 0};
-    int64_t y = sum->first[0] + (sum->turned ? p->size[0] - 1 - i : i) * sum->step[0];
-    int64_t x = sum->first[1] + (sum->turned ? p->size[1] - 1 - j : j) * sum->step[1];
+    int64_t y = sum->first[0] + (sum->rotated ? p->size[0] - 1 - i : i) * sum->step[0];
+    int64_t x = sum->first[1] + (sum->rotated ? p->size[1] - 1 - j : j) * sum->step[1];
     const float *w = sum->w + (y * c->sizes.size[1] + x) * c->sizes.channels * c->sizes.filters;
-    struct tfc_matrix b = {w, sum->turned ? 1 : c->sizes.filters, sum->turned ? c->sizes.filters : 1};
+    struct tfc_matrix b = {w, sum->rotated ? 1 : c->sizes.filters, sum->rotated ? c->sizes.filters : 1};
     products[q] = (struct tfc_split_product){.a = tfc_patches_of_cell(&cell[q]), .b = {.matrix = b}, .k = k};
   }
   return tfc_products_run_split(products, cells, rows, columns, false, out, out_done);
@@ -170,7 +170,7 @@ static void parts_of(const struct conv *c, int64_t i, struct part out[3]) {
   out[2] = part_of(c, 2, i / c->sizes.stride[1] / c->sizes.stride[0]);
 }
 
-struct turning { // packs the turned filter as B [cells * filters, channels]
+struct rotating { // packs the rotated filter as B [cells * filters, channels]
   struct tfc_gemm_right right;
   const struct conv *conv;
   struct part parts[3];
@@ -179,21 +179,21 @@ struct turning { // packs the turned filter as B [cells * filters, channels]
 };
 
 // Returns the number of the filter's cell that is cell q of a part's window.
-static int64_t filter_cell(const struct turning *t, int64_t q) {
+static int64_t filter_cell(const struct rotating *t, int64_t q) {
   const struct conv *c = t->conv;
   const struct part *y = &t->parts[0], *x = &t->parts[1], *z = &t->parts[2];
   const int64_t j = q % x->count, i = q / x->count % y->count, h = q / x->count / y->count;
   return ((z->first + h * z->step) * c->sizes.size[0] + y->first + i * y->step) * c->sizes.size[1] + x->first +
          j * x->step;
 }
-static int64_t cells_of(const struct turning *t) {
+static int64_t cells_of(const struct rotating *t) {
   return t->parts[0].count * t->parts[1].count * t->parts[2].count;
 }
 
-// Packs the pieces [begin, end) of the turned filter. A piece is one cell's part of one panel; pieces are numbered in
+// Packs the pieces [begin, end) of the rotated filter. A piece is one cell's part of one panel; pieces are numbered in
 // the order in which they lie in memory.
-static void turn_cells(void *arg, int64_t begin, int64_t end) {
-  const struct turning *t = arg;
+static void rotate_cells(void *arg, int64_t begin, int64_t end) {
+  const struct rotating *t = arg;
   const struct conv *c = t->conv;
   const int64_t width = tfc_gemm_panel(), cells = cells_of(t);
   for (int64_t at = begin; at < end; at++) {
@@ -205,8 +205,8 @@ static void turn_cells(void *arg, int64_t begin, int64_t end) {
 }
 
 // Packs a panel of B, whose rows are the filters of the window's first cell, then those of the second cell, and so on.
-static void turn_panel(const struct tfc_gemm_right *right, int64_t first, int64_t last, int64_t panel, float *out) {
-  const struct turning *t = (const struct turning *)(const void *)right;
+static void rotate_panel(const struct tfc_gemm_right *right, int64_t first, int64_t last, int64_t panel, float *out) {
+  const struct rotating *t = (const struct rotating *)(const void *)right;
   const struct conv *c = t->conv;
   const int64_t width = tfc_gemm_panel(), cells = cells_of(t);
   while (first < last) {
@@ -271,7 +271,7 @@ static bool fits_in_place(const struct conv *c, const struct part *parts, int64_
   return parts[1].positions % 8 == 0 && tfc_gemm_block(&p, 1, c->sizes.channels, false) == 0;
 }
 
-// `packed` is the part's turned filter, packed when the plan was made. NULL: this function packs it.
+// `packed` is the part's rotated filter, packed when the plan was made. NULL: this function packs it.
 static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c, const struct part parts[3],
                                 const float *w, const float *packed, const float *dy, float *dx) {
   struct tfc_patches patches = {.image = dy, .batch = c->sizes.batch, .channels = c->sizes.filters, .zeros = zeros};
@@ -280,15 +280,15 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
     patches.stride[k] = 1, patches.dilation[k] = c->sizes.dilation[k], patches.before[k] = parts[k].before;
   }
   tfc_patches_init(&patches);
-  struct turning turning = {{turn_panel}, c, {parts[0], parts[1], parts[2]}, w, NULL};
-  const int64_t k = cells_of(&turning) * c->sizes.filters,
+  struct rotating rotating = {{rotate_panel}, c, {parts[0], parts[1], parts[2]}, w, NULL};
+  const int64_t k = cells_of(&rotating) * c->sizes.filters,
                 rows = c->sizes.batch * parts[0].positions * parts[1].positions * parts[2].positions;
   const bool by_panels = !packed && tfc_panels_pay(ctx->env->threads, rows, k, c->sizes.channels, true);
   const bool in_place = !by_panels && !tfc_products_may_split(ctx) && fits_in_place(c, parts, k);
   const bool direct = in_place || product_of(1, c->sizes.stride) == 1;
   float *to = direct ? dx : tfc_thread_scratch(TFC_SCRATCH_IMAGE, (size_t)(rows * c->sizes.channels) * sizeof *to);
   if (!to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .turned = true};
+  struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .rotated = true};
   for (int i = 0; i < 2; i++) sum.first[i] = parts[i].first, sum.step[i] = parts[i].step;
   bool done = false;
   TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->sizes.channels, to, &done));
@@ -297,12 +297,12 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   if (packed) {
     // the filter is already packed
   } else if (!done && by_panels) {
-    p.right = &turning.right;
+    p.right = &rotating.right;
   } else if (!done) {
-    p.packed_b = turning.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->sizes.channels));
-    if (!turning.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-    const int64_t pieces = tfc_gemm_panels(c->sizes.channels) * cells_of(&turning);
-    tfc_kernel_parallel_for(ctx, pieces, 8192 / c->sizes.filters / tfc_gemm_panel() + 1, turn_cells, &turning);
+    p.packed_b = rotating.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->sizes.channels));
+    if (!rotating.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    const int64_t pieces = tfc_gemm_panels(c->sizes.channels) * cells_of(&rotating);
+    tfc_kernel_parallel_for(ctx, pieces, 8192 / c->sizes.filters / tfc_gemm_panel() + 1, rotate_cells, &rotating);
   }
   if (!done && in_place && product_of(1, c->sizes.stride) != 1) {
     struct in_place j = {c, parts, {.source = p.source, .packed_b = p.packed_b, .k = k}, dx, false};
@@ -373,12 +373,12 @@ static void pack_constant(const struct tfc_cpu_prepare *p, struct conv *c) {
       if ((*out = packed_memory(k, n))) tfc_gemm_pack(b, k, n, 0, tfc_gemm_panels(n), *out);
       continue;
     }
-    struct turning turning = {.conv = c, .w = w->data};
-    parts_of(c, c->packed_count, turning.parts);
-    const int64_t cells = cells_of(&turning);
+    struct rotating rotating = {.conv = c, .w = w->data};
+    parts_of(c, c->packed_count, rotating.parts);
+    const int64_t cells = cells_of(&rotating);
     if (!cells || !(*out = packed_memory(cells * z->filters, z->channels))) continue;
-    turning.packed = *out;
-    turn_cells(&turning, 0, tfc_gemm_panels(z->channels) * cells);
+    rotating.packed = *out;
+    rotate_cells(&rotating, 0, tfc_gemm_panels(z->channels) * cells);
   }
 }
 
@@ -481,7 +481,7 @@ static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv 
     for (int64_t q = 0; q < cells; q++) {
       struct tfc_patches_cell cell = {patches, q / c->sizes.size[1], q % c->sizes.size[1], first};
       struct tfc_split_product p = {.a = tfc_patches_of_cell(&cell), .packed_b = packed, .k = k};
-      p.a.turned = true;
+      p.a.transposed = true;
       if (!tfc_split_run(&p, 1, filters, dw + q * c->sizes.channels * filters, filters, first > 0, 0, c->sizes.channels,
                          0, panels, scratch))
         return NULL;

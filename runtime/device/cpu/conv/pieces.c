@@ -56,8 +56,8 @@ void tfc_pieces_multiply(const struct tfc_patches_transposed *t, const struct tf
   int64_t count = 0;
   for (int64_t known = -1; row < row_end; row += STRIPE) {
     if (row / c != known) count = tfc_patches_steps(t, known = row / c, steps);
-    tfc_gemm_run_turned(product, steps, count, row % c, t->patches->stride[1] * c, filters, dw + row * filters, filters,
-                        accumulate, first, last);
+    tfc_gemm_run_transposed(product, steps, count, row % c, t->patches->stride[1] * c, filters, dw + row * filters,
+                            filters, accumulate, first, last);
   }
 }
 

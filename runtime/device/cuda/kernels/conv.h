@@ -5,7 +5,7 @@
 
 #include "runtime/device/cuda/kernel.h"
 #include "runtime/device/cuda/kernels/image.h"
-#include "runtime/ops/turned_filter.h"
+#include "runtime/ops/transposed_filter.h"
 
 enum tfc_cuda_conv_role { TFC_CUDA_CONV_FORWARD, TFC_CUDA_CONV_INPUT, TFC_CUDA_CONV_FILTER };
 struct tfc_cuda_conv { // compared by bytes, so the caller zeroes all of it first
@@ -22,7 +22,7 @@ struct tfc_cuda_conv_plan; // the chosen algorithm; exists as long as the proces
 TFC_MUST_USE tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, const struct tfc_cuda_conv *conv,
                                            const struct tfc_cuda_conv_plan **out);
 size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan);
-// The form in which the library reads the filter; in another one it is turned first, in scratch.
+// The form in which the library reads the filter; in another one it is transposed first, in scratch.
 tfc_filter_form tfc_cuda_conv_form(const struct tfc_cuda_conv_plan *plan);
 // Enqueues the convolution. It reads two of x (image), w (filter) and y, and writes the third, which the role names:
 // y for FORWARD, x for INPUT, w for FILTER. form: w's; that of the graph if w is written.

@@ -96,14 +96,14 @@ static tfc_status shapes_of(const struct conv *st, const struct tfc_shape *input
 }
 
 // Bits in a row's variant; in rows of convolutions the lowest two bits are the role.
-// DEEP: three spatial dimensions; TURNED: a rewrite has made it, whose state is the filter's form.
-enum { DEEP = 4, AVERAGE = 8, GRADIENT = 16, TURNED = 32 };
+// DEEP: three spatial dimensions; TRANSPOSED: a rewrite has made it, whose state is the filter's form.
+enum { DEEP = 4, AVERAGE = 8, GRADIENT = 16, TRANSPOSED = 32 };
 static tfc_status conv_prepare(struct tfc_cuda_prepare *p, bool loops, bool constant) {
   TFC_CUDA_STATE(p, struct conv, st);
   const struct tfc_prepare_ctx *base = p->base;
   st->role = p->variant & 3;
   st->loops = loops;
-  if (p->variant & TURNED) {
+  if (p->variant & TRANSPOSED) {
     if (!p->op || !p->op->prepared) TFC_CUDA_DECLINE("it was not made by a rewrite");
     st->form = *(const tfc_filter_form *)p->op->state;
   }
@@ -112,9 +112,9 @@ static tfc_status conv_prepare(struct tfc_cuda_prepare *p, bool loops, bool cons
   if (!is_float(type)) TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(type));
   if (st->role != TFC_CUDA_CONV_FORWARD) st->sizes = tfc_cuda_argument(p, sizes);
   if (constant && st->role != TFC_CUDA_CONV_FORWARD && !st->sizes.constant) TFC_CUDA_DECLINE("sizes are not constant");
-  const bool deep = p->variant & TURNED ? base->input_shapes[1].rank == 5 : p->variant & DEEP;
+  const bool deep = p->variant & TRANSPOSED ? base->input_shapes[1].rank == 5 : p->variant & DEEP;
   TFC_RETURN_IF_ERROR(tfc_window_read(base->graph, base->node, deep ? 5 : 4, &st->window));
-  if (loops && p->variant & TURNED)
+  if (loops && p->variant & TRANSPOSED)
     p->scratch = (size_t)tfc_shape_elements(&base->input_shapes[1]) * tfc_dtype_size(type);
   if (loops) return NULL;
   bool is_static = st->role == TFC_CUDA_CONV_FORWARD || st->sizes.constant;
@@ -170,7 +170,7 @@ static tfc_status launch_conv(struct tfc_cuda_launch *l) {
   void *yp = forward ? out->data : in[2]->data;
   if (!st->loops) return tfc_cuda_conv_run(l, st->plan, xp, wp, st->form, yp, l->scratch);
   if (st->form != TFC_FILTER_OF_GRAPH) {
-    TFC_CUDA_LAUNCHED(l, tfc_cuda_filter_turn(&c, st->form, wp, TFC_FILTER_OF_GRAPH, l->scratch, l->stream));
+    TFC_CUDA_LAUNCHED(l, tfc_cuda_filter_transpose(&c, st->form, wp, TFC_FILTER_OF_GRAPH, l->scratch, l->stream));
     wp = l->scratch;
   }
   if (forward)
@@ -529,8 +529,8 @@ static const struct tfc_cuda_kernel image_rows[] = {
     CONV("Conv2D", FLOATS, 0, TFC_CUDA_CONV_FORWARD),
     CONV("Conv2DBackpropInput", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS, TFC_CUDA_CONV_INPUT),
     CONV("Conv2DBackpropFilter", FLOATS, 0, TFC_CUDA_CONV_FILTER),
-    CONV("_TurnedConvolution", 0, 0, TFC_CUDA_CONV_FORWARD | TURNED),
-    CONV("_TurnedConvolutionGradient", 0, 0, TFC_CUDA_CONV_INPUT | TURNED),
+    CONV("_TransposedFilterConvolution", 0, 0, TFC_CUDA_CONV_FORWARD | TRANSPOSED),
+    CONV("_TransposedFilterConvolutionGradient", 0, 0, TFC_CUDA_CONV_INPUT | TRANSPOSED),
     CONV("Conv3D", FLOATS, 0, TFC_CUDA_CONV_FORWARD | DEEP),
     CONV("Conv3DBackpropInputV2", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS, TFC_CUDA_CONV_INPUT | DEEP),
     CONV("Conv3DBackpropFilterV2", FLOATS, 0, TFC_CUDA_CONV_FILTER | DEEP),

@@ -155,7 +155,7 @@ static tfc_status launch(struct tfc_cuda_launch *l) {
 }
 
 // --- Products with some rows of a matrix (runtime/exec/rewrites/cells.c) --------------------------------------------
-enum { TURNED = 1 };                                         // variant: with the transposed rows
+enum { TRANSPOSED = 1 };                                     // variant: with the transposed rows
 static tfc_status rows_prepare(struct tfc_cuda_prepare *p) { // inputs: a, b, first row of b, perhaps an addend
   TFC_CUDA_STATE(p, struct matmul, s);
   if (!tfc_cuda_is_constant(p, 2)) TFC_CUDA_DECLINE("the first row is not constant");
@@ -164,7 +164,7 @@ static tfc_status rows_prepare(struct tfc_cuda_prepare *p) { // inputs: a, b, fi
   if (a->rank != 2 || b->rank != 2 || c->rank != 2 || !tfc_shape_is_static(a) || !tfc_shape_is_static(b) ||
       !tfc_shape_is_static(c))
     TFC_CUDA_DECLINE("shapes are not static");
-  s->transpose_b = p->variant == TURNED;
+  s->transpose_b = p->variant == TRANSPOSED;
   s->first = tfc_tensor_int(p->base->input_values[2], 0);
   s->product.type = TFC_FLOAT;
   const struct tfc_shape rows = TFC_SHAPE(s->transpose_b ? c->dims[1] : a->dims[1], b->dims[1]);
@@ -255,6 +255,6 @@ static const struct tfc_cuda_kernel matmul_rows[] = {
     {"_BiasProduct", TFC_TYPE_BIT(TFC_FLOAT), bias_prepare, launch_bias, TFC_CUDA_VARIANT(APART)},
     {"_RowsProduct", TFC_TYPE_BIT(TFC_FLOAT), rows_prepare, launch_rows, 0},
     {"_RowsProductAdd", TFC_TYPE_BIT(TFC_FLOAT), rows_prepare, launch_rows, 0},
-    {"_TurnedRowsProduct", TFC_TYPE_BIT(TFC_FLOAT), rows_prepare, launch_rows, TFC_CUDA_VARIANT(TURNED)},
+    {"_TransposedRowsProduct", TFC_TYPE_BIT(TFC_FLOAT), rows_prepare, launch_rows, TFC_CUDA_VARIANT(TRANSPOSED)},
 };
 TFC_CUDA_KERNELS(matmul_rows);

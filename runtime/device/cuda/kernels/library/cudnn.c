@@ -5,7 +5,7 @@
 //
 // Two ways are timed and the faster one is kept: in the graph's own layout, or with images converted to the other one
 // and back (many algorithms need channels first, tensor cores channels last). Filters are [h, w, in, out] in
-// TensorFlow's graphs and are converted in both cases, unless the plan has turned them before
+// TensorFlow's graphs and are converted in both cases, unless the plan has transposed them before
 // (runtime/exec/rewrites/filters.c). cuDNN pads both sides equally: if TensorFlow pads more after an image than before
 // it (SAME with strides), the image is copied into a larger one with zeros for the difference.
 #include "runtime/device/cuda/kernels/conv.h"
@@ -346,16 +346,16 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   }
   p->way = best;
   best = (struct way){0};
-  bool turned = p->way.first != (c->channels_first != 0);
+  bool transposed = p->way.first != (c->channels_first != 0);
   size_t at = (p->way.workspace + ALIGN - 1) / ALIGN * ALIGN;
   p->w_at = at;
   at += bytes_of(key, 1);
   p->x_at = p->y_at = SIZE_MAX;
-  if (turned || is_padded(key)) {
+  if (transposed || is_padded(key)) {
     p->x_at = at;
     at += bytes_of(key, 0);
   }
-  if (turned) {
+  if (transposed) {
     p->y_at = at;
     at += bytes_of(key, 2);
   }
@@ -476,7 +476,7 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
   if (own_x && c->role != TFC_CUDA_CONV_INPUT) error = take_x(plan, fx, x, l->stream);
   if (!error && own_y && c->role != TFC_CUDA_CONV_FORWARD) error = move_y(plan, false, fy, y, l->stream);
   if (!error && own_w && c->role != TFC_CUDA_CONV_FILTER)
-    error = tfc_cuda_filter_turn(c, form, w, wanted, fw, l->stream);
+    error = tfc_cuda_filter_transpose(c, form, w, wanted, fw, l->stream);
   if (error) return tfc_cuda_status(l, error);
   switch (c->role) {
   case TFC_CUDA_CONV_FORWARD:
@@ -495,7 +495,7 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
     TFC_CUDNN_CHECK(cudnnConvolutionBackwardFilter(handle, alpha, way->x, fx, way->y, fy, way->convolution,
                                                    (cudnnConvolutionBwdFilterAlgo_t)way->algorithm, memory,
                                                    way->workspace, beta, way->w, fw));
-    error = tfc_cuda_filter_turn(c, wanted, fw, form, w, l->stream);
+    error = tfc_cuda_filter_transpose(c, wanted, fw, form, w, l->stream);
     break;
   }
   tfc_cuda_count_launch();

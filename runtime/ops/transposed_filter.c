@@ -1,4 +1,4 @@
-#include "runtime/ops/turned_filter.h"
+#include "runtime/ops/transposed_filter.h"
 
 #include <string.h>
 
@@ -17,7 +17,8 @@ struct tfc_filter_layout tfc_filter_layout_of(tfc_filter_form form, const struct
   return tfc_filter_layout(form, shape->dims[shape->rank - 1], shape->dims[shape->rank - 2], cells);
 }
 
-void tfc_filter_turn(tfc_filter_form form, const struct tfc_shape *shape, size_t size, const void *from, void *to) {
+void tfc_filter_transpose(tfc_filter_form form, const struct tfc_shape *shape, size_t size, const void *from,
+                          void *to) {
   const struct tfc_filter_layout a = tfc_filter_layout_of(TFC_FILTER_OF_GRAPH, shape),
                                  b = tfc_filter_layout_of(form, shape);
   for (int64_t cell = 0; cell < a.size[2]; cell++)

@@ -1,8 +1,8 @@
 // Filters of convolutions whose dimensions are in the order that a library reads. A rewrite of plans
-// (runtime/exec/rewrites/filters.c) turns a filter once for all that read it. A turned filter keeps the shape of the
-// graph's, [spatial..., in, out]: only the order of its elements is another.
-#ifndef TFC_RUNTIME_OPS_TURNED_FILTER_H
-#define TFC_RUNTIME_OPS_TURNED_FILTER_H
+// (runtime/exec/rewrites/filters.c) transposes a filter once for all that read it. A transposed filter keeps the shape
+// of the graph's, [spatial..., in, out]: only the order of its elements is another.
+#ifndef TFC_RUNTIME_OPS_TRANSPOSED_FILTER_H
+#define TFC_RUNTIME_OPS_TRANSPOSED_FILTER_H
 
 #include <stddef.h>
 
@@ -23,6 +23,6 @@ struct tfc_filter_layout tfc_filter_layout(tfc_filter_form form, int64_t out, in
 // The same for a filter of the graph's shape, which has at least two dimensions, all of them known.
 struct tfc_filter_layout tfc_filter_layout_of(tfc_filter_form form, const struct tfc_shape *shape);
 // Turns a filter of the graph in host memory. size: bytes of an element.
-void tfc_filter_turn(tfc_filter_form form, const struct tfc_shape *shape, size_t size, const void *from, void *to);
+void tfc_filter_transpose(tfc_filter_form form, const struct tfc_shape *shape, size_t size, const void *from, void *to);
 
 #endif
