@@ -1,3 +1,4 @@
+// Document: the placement file of an answer, made from its candidate and the outcome (placer/model/placement.h).
 #ifndef TFC_PLACER_JOB_DOCUMENT_H
 #define TFC_PLACER_JOB_DOCUMENT_H
 

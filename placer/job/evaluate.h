@@ -1,3 +1,4 @@
+// Evaluate: the run that --evaluate asks for. It measures a given placement in turns and searches nothing.
 #ifndef TFC_PLACER_JOB_EVALUATE_H
 #define TFC_PLACER_JOB_EVALUATE_H
 

@@ -13,35 +13,32 @@ _Static_assert((int)TFC_CUDA_CHAIN_REGISTERS == (int)TFC_CHAIN_REGISTERS, "a cha
 static const struct {
   const char *op;
   int expression;
+  bool of_rows; // only rows have this step (runtime/exec/rewrites/rows.c)
 } expressions[] = {
-#define EXPRESSION(name) {#name, TFC_CUDA_CHAIN_##name},
-    TFC_CUDA_CHAIN_UNARY(EXPRESSION) TFC_CUDA_CHAIN_BINARY(EXPRESSION){"AddV2", TFC_CUDA_CHAIN_Add},
-    {"AddN", TFC_CUDA_CHAIN_Add}, // only AddN with two inputs
-    {"BiasAdd", TFC_CUDA_CHAIN_Add},
-    {"BiasAddV1", TFC_CUDA_CHAIN_Add},
-    {"RealDiv", TFC_CUDA_CHAIN_Div},
-    {"Inv", TFC_CUDA_CHAIN_Reciprocal},
-    {"InvGrad", TFC_CUDA_CHAIN_ReciprocalGrad},
-    {"_AtLeast", TFC_CUDA_CHAIN_AtLeast},
-    {"_Keep", TFC_CUDA_CHAIN_Keep},
+#define EXPRESSION(name) {#name, TFC_CUDA_CHAIN_##name, false},
+    TFC_CUDA_CHAIN_UNARY(EXPRESSION) TFC_CUDA_CHAIN_BINARY(EXPRESSION){"AddV2", TFC_CUDA_CHAIN_Add, false},
+    {"AddN", TFC_CUDA_CHAIN_Add, false}, // only AddN with two inputs
+    {"BiasAdd", TFC_CUDA_CHAIN_Add, false},
+    {"BiasAddV1", TFC_CUDA_CHAIN_Add, false},
+    {"RealDiv", TFC_CUDA_CHAIN_Div, false},
+    {"Inv", TFC_CUDA_CHAIN_Reciprocal, false},
+    {"InvGrad", TFC_CUDA_CHAIN_ReciprocalGrad, false},
+    {"_AtLeast", TFC_CUDA_CHAIN_AtLeast, false},
+    {"_Keep", TFC_CUDA_CHAIN_Keep, false},
+    {"_RowCopy", TFC_CUDA_CHAIN_COPY, true},
+    {"_RowSum", TFC_CUDA_CHAIN_ROW_SUM, true},
+    {"_RowMean", TFC_CUDA_CHAIN_ROW_MEAN, true},
 };
 
-static int expression_of(const struct tfc_op_def *def) { // -1: a chain cannot contain this op
+static int expression_of(const struct tfc_op_def *def, bool in_rows) { // -1: there is none
   for (size_t i = 0; def && i < sizeof expressions / sizeof *expressions; i++)
-    if (!strcmp(def->name, expressions[i].op)) return expressions[i].expression;
+    if (!strcmp(def->name, expressions[i].op))
+      return expressions[i].of_rows && !in_rows ? -1 : expressions[i].expression;
   return -1;
 }
 
-// The steps that only rows have (runtime/exec/rewrites/rows.c).
-static int expression_of_rows(const struct tfc_op_def *def) {
-  if (def && !strcmp(def->name, "_RowCopy")) return TFC_CUDA_CHAIN_COPY;
-  if (def && !strcmp(def->name, "_RowSum")) return TFC_CUDA_CHAIN_ROW_SUM;
-  if (def && !strcmp(def->name, "_RowMean")) return TFC_CUDA_CHAIN_ROW_MEAN;
-  return expression_of(def);
-}
-
 bool tfc_cuda_chains(const struct tfc_op_def *def) {
-  return expression_of(def) >= 0;
+  return expression_of(def, false) >= 0;
 }
 
 struct chain {
@@ -61,7 +58,7 @@ static tfc_status prepare(struct tfc_cuda_prepare *p) {
   c->step_count = from->step_count, c->operand_count = from->operand_count;
   for (uint16_t i = 0; i < from->step_count; i++) {
     const struct tfc_chain_step *s = &from->steps[i];
-    const int expression = p->variant == ROWS ? expression_of_rows(s->def) : expression_of(s->def);
+    const int expression = expression_of(s->def, p->variant == ROWS);
     if (expression < 0) TFC_CUDA_DECLINE("a chain with %s", s->def ? s->def->name : "an unknown op");
     c->steps[i] = (struct tfc_cuda_chain_step){(uint8_t)expression, (int8_t)s->a, (int8_t)s->b, (int8_t)s->out};
   }
