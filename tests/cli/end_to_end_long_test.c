@@ -72,7 +72,7 @@ static void test_place(void **state) {
   assert_non_null(strstr(r->out, "whole"));
   assert_non_null(strstr(r->out, "single:cpu:0"));
   // The first screen: what was measured, why the search ended, and what to do next.
-  assert_non_null(strstr(r->out, "\nCritical path of the traced steps nearest to the median\n"));
+  assert_non_null(strstr(r->out, "\nCritical path of the traced step nearest to the median\n"));
   assert_null(strstr(r->out, "Critical path (simulated)"));
   assert_true(says(r->out, "candidates measured"));
   assert_non_null(strstr(r->out, "\nNext: tfc-report critical 1,"));
