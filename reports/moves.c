@@ -131,8 +131,8 @@ static int64_t begins_at(const struct moving *m, uint32_t d, int32_t device, int
   return found;
 }
 
-// Returns what the step wins if the operation of item `at` of the path runs on `to`, the device of row `d`.
-static int64_t won_by(const struct moving *m, uint32_t at, uint32_t d, int32_t to) {
+// Returns how much earlier the path goes on behind item `at` if that operation runs on `to`, the device of row `d`.
+static int64_t sooner_by(const struct moving *m, uint32_t at, uint32_t d, int32_t to) {
   const struct tfc_traced *t = m->t;
   const struct tfc_traced_item *item = &t->path[at], *next = at + 1 < t->path_count ? item + 1 : NULL;
   const struct tfc_traced_op *o = &t->ops[item->op];
@@ -148,6 +148,13 @@ static int64_t won_by(const struct moving *m, uint32_t at, uint32_t d, int32_t t
   // The next operation only waited for the device, and could begin as soon as its own inputs were there.
   const int64_t sooner = n->start - most(o->start, most(n->arrival, 0)), late = end + back - o->latest;
   return least(sooner, time) - most(late, 0);
+}
+
+// Returns what the step wins by that: at most the part of the path that the operation takes, for without it the path
+// still comes to where the item before it ends.
+static int64_t won_by(const struct moving *m, uint32_t at, uint32_t d, int32_t to) {
+  const struct tfc_traced_item *item = &m->t->path[at];
+  return least(sooner_by(m, at, d, to), item->end - (at > 0 ? item[-1].end : 0));
 }
 
 static tfc_status add_move(struct moving *m, struct move move) {

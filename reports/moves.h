@@ -12,7 +12,8 @@ extern const char tfc_report_sql_links[], tfc_report_sql_units[];
 // long as `arena` and `traced`. An operation may only move to a device of the same kind. It would begin there as soon
 // as its inputs have come (`v_link` says how long that takes) and the device was idle for long enough, so the
 // other operations stay where they are; what its result then takes to its readers is subtracted. If the next item of
-// the path only waited for the device, it wins at most the operation's time.
+// the path only waited for the device, it wins at most the operation's time. No move wins more than the part of the
+// path that its operations take, with what they waited for.
 TFC_MUST_USE tfc_status tfc_report_moves(struct tfc_store *store, const struct tfc_query_args *args,
                                          const struct tfc_traced *traced, struct tfc_arena *arena,
                                          struct tfc_table *out);

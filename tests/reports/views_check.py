@@ -234,6 +234,14 @@ for percent, us, of in re.findall(r"^ +([\d.]+) % +([\d.]+ \S+)  (\S+)$", shown[
 moves = critical["moves"]
 if [m["won_us"] for m in moves] != sorted((m["won_us"] for m in moves), reverse=True):
     faults.append("the moves are not in order")
+part = {}  # of the path that a unit takes, with what it waited for: the most that a move of it can win
+unit_of = {n["name"]: n["unit_id"] for n in ask(f"SELECT name, unit_id FROM v_node WHERE run_id = {run['run_id']}")}
+for i in critical["path"]:
+    if i["kind"] == "operation":
+        part[unit_of[i["node"]]] = part.get(unit_of[i["node"]], 0) + i["time_us"] + i["waited_us"]
+for m in moves:
+    if m["won_us"] > part[m["unit_id"]] + 0.01:
+        faults.append(f"moving {m['node']} wins {m['won_us']} us of {part[m['unit_id']]} us on the path")
 for m in moves:  # from where it runs in the step
     if not any(o["node"] == m["node"] and o["device"] == m["source"] for o in ran.values()):
         faults.append(f"{m['node']} does not run on {m['source']}")
