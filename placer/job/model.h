@@ -84,9 +84,10 @@ void tfc_job_model_learn_memory(struct tfc_job_model *model, const struct tfc_so
 // Allows searches more of the memory limits again. False: they already use all of it.
 bool tfc_job_model_aim_nearer(struct tfc_job_model *model);
 
-// Simulates a step with the current costs.
-// Sets out_us [device_count] to the load of each device (for the throughput objective). false: it is not known.
+// With the current costs, sets out_us [device_count] to each device's load, for the throughput objective. False: the
+// placement is not legal, or there is no memory.
 bool tfc_job_model_loads(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_us);
+// Simulates a step with the current costs.
 double tfc_job_model_simulate(const struct tfc_job_model *model,
                               const struct tfc_solution *solution);                                 // us; NaN: illegal
 double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_solution *solution); // by the profile

@@ -57,7 +57,7 @@ static tfc_status send(struct tfc_transport *t, uint32_t to, struct tfc_message 
   pthread_mutex_lock(&f->lock);
   f->sent++;
   const bool silent = f->faults.silent_after && f->sent >= f->faults.silent_after;
-  const bool cut = f->faults.cut_after && f->sent >= f->faults.cut_after && to == f->faults.cut_from;
+  const bool cut = f->faults.cut_after && f->sent >= f->faults.cut_after && to == f->faults.cut_to;
   const bool lost = silent || cut;
   if (f->faults.garbled_after && f->sent == f->faults.garbled_after) garble(f, m);
   struct lane *l = &f->lanes[to];

@@ -74,8 +74,8 @@ struct tfc_faults {
   uint64_t seed;
   int64_t most_delay_ns; // longest delay of a message
   uint64_t silent_after; // from this message on, no message of the task is delivered, as if the task hung; 0: all are
-  uint64_t cut_after;    // from this message on, none is delivered to the task `cut_from`; 0: all are
-  uint32_t cut_from;
+  uint64_t cut_after;    // from this message on, none is delivered to the task `cut_to`; 0: all are
+  uint32_t cut_to;
   uint64_t garbled_after; // the bytes of this message are changed; 0: of none
 };
 TFC_MUST_USE tfc_status tfc_transport_faulty(struct tfc_transport *inner, const struct tfc_faults *faults,

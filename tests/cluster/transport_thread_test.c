@@ -189,7 +189,7 @@ static void is_cut_off(void **state) {
   struct tfc_transport *t[3];
   struct tfc_message *m = NULL;
   assert_ok(tfc_transport_local(3, t));
-  assert_ok(tfc_transport_faulty(t[0], &(struct tfc_faults){.cut_after = 3, .cut_from = 2}, &t[0]));
+  assert_ok(tfc_transport_faulty(t[0], &(struct tfc_faults){.cut_after = 3, .cut_to = 2}, &t[0]));
   for (uint32_t i = 1; i <= 6; i++) send_number(t[0], 1 + i % 2, i);
   assert_ok(t[0]->type->progress(t[0], 1000));
   for (uint32_t i = 1; i <= 6; i++) {

@@ -59,7 +59,7 @@ void tfc_test_job_run(struct tfc_test_job *job) {
     faults.seed = faults.seed * 16 + r;
     if (r != job->faulty_rank) faults.silent_after = faults.garbled_after = 0;
     if (r != job->cut_ranks[0] && r != job->cut_ranks[1]) faults.cut_after = 0;
-    faults.cut_from = job->cut_ranks[r == job->cut_ranks[0]];
+    faults.cut_to = job->cut_ranks[r == job->cut_ranks[0]];
     if (job->faults) assert_ok(tfc_transport_faulty(transports[r], &faults, &transports[r]));
     ones[r] = (struct one){.job = job, .spec = &spec, .transport = transports[r]};
   }

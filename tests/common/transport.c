@@ -77,8 +77,9 @@ out:
   return s;
 }
 
-// As in a task (runtime/cluster/member.c), one thread sleeps until messages come, and a thread that waits for something
-// first looks for messages itself. `helm`: is held by the one that receives.
+// Two threads, as in a task (runtime/cluster/member.c). One sleeps until a message comes. The other one waits for a
+// certain message: it polls for some time, and then leaves receiving to the first. Only the thread that holds the lock
+// `helm` may receive.
 struct waking {
   struct tfc_transport *t;
   pthread_mutex_t helm, lock;

@@ -299,15 +299,15 @@ static tfc_status take(struct transport *t, int from, int size) {
 // only the second call finds these, and a thread that looks for the last time before it sleeps has to ask twice: the
 // sender saw it awake and will not wake it.
 static tfc_status take_all(struct transport *t, bool *any) {
-  for (int i = 0, missed = 0; i < 64;) {
+  for (int taken = 0, misses = 0; taken < 64 && misses < 2;) {
     int there = 0, size = 0;
     MPI_Message message;
     MPI_Status status;
     TFC_RETURN_IF_ERROR(
         check(MPI_Improbe(MPI_ANY_SOURCE, TAG_MESSAGE, t->comm, &there, &message, &status), "looking for messages"));
-    if (!there && missed++) return NULL;
+    misses = there ? 0 : misses + 1;
     if (!there) continue;
-    i++, missed = 0;
+    taken++;
     MPI_Get_count(&status, MPI_BYTE, &size);
     if (size < 0 || (size_t)size > longest()) return nonsense(status.MPI_SOURCE, "it is longer than any message");
     TFC_RETURN_IF_ERROR(check(MPI_Mrecv(t->buffer, size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "receiving"));
