@@ -228,6 +228,9 @@ tfc_status tfc_report_moves(struct tfc_store *store, const struct tfc_query_args
   for (uint32_t i = 0; i < m.count; i++) {
     const struct move *x = &m.moves[i];
     struct tfc_cell *row;
+    bool listed = false; // to another device, to which it wins at least as much
+    for (uint32_t r = 0; r < out->row_count && !listed; r++) listed = tfc_table_cell(out, r, 0)->integer == x->unit;
+    if (listed) continue;
     TFC_TRY(s, tfc_table_add(out, &row));
     row[0] = tfc_cell_integer(x->unit);
     row[1] = tfc_cell_text(tfc_arena_str(arena, tfc_table_text(&t->op_rows, (uint32_t)x->op, "node")));

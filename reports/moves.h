@@ -7,10 +7,10 @@
 // The queries besides those of the traced step: what transfers between devices take, and which nodes move together.
 extern const char tfc_report_sql_links[], tfc_report_sql_units[];
 
-// Fills `out` with a row for each unit (v_node.unit_id) and device to which one could move it, the largest gain first:
-// unit_id, node (of the operation that gains most), operations (of the path), source, target, won_us. Strings live as
-// long as `arena` and `traced`. An operation may only move to a device of the same kind. It would begin there as soon
-// as its inputs have come (`v_link` says how long that takes) and the device was idle for long enough, so the
+// Fills `out` with a row for each unit (v_node.unit_id) that one could move, to where that wins most, the largest
+// first: unit_id, node (of the operation that gains most), operations (of the path), source, target, won_us. Strings
+// live as long as `arena` and `traced`. An operation may only move to a device of the same kind. It would begin there
+// as soon as its inputs have come (`v_link` says how long that takes) and the device was idle for long enough, so the
 // other operations stay where they are; what its result then takes to its readers is subtracted. If the next item of
 // the path only waited for the device, it wins at most the operation's time. No move wins more than the part of the
 // path that its operations take, with what they waited for.

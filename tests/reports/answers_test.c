@@ -150,6 +150,17 @@ static void test_moves(void **state) {
   assert_near(tfc_table_number(&lists.tables[3], d, "won_us"), 30 - 10); // b's output is 2000 bytes: 5 us times two
   tfc_report_lists_deinit(&lists);
   tfc_store_close(db);
+  // A third device that could take d as well is not another row.
+  db = made("third", "measured",
+            "INSERT INTO device (run_id, device_id, name, kind, label) SELECT run_id, 2, 'cpu:2', kind, label FROM "
+            "device WHERE device_id = 1");
+  assert_ok(tfc_report_critical(db, 1, &lists));
+  assert_true(lists.tables[3].row_count >= 2);
+  for (uint32_t r = 1; r < lists.tables[3].row_count; r++)
+    for (uint32_t k = 0; k < r; k++)
+      assert_true(tfc_table_cell(&lists.tables[3], r, 0)->integer != tfc_table_cell(&lists.tables[3], k, 0)->integer);
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
   says("show", NULL, "What to move: by the trace of one step, and each by itself, it would win      32.0 us");
   struct tfc_text page = {0};
   assert_ok(tfc_report_html(hand, 1, &page));
