@@ -1,0 +1,86 @@
+// Searches with played jobs, so that what each one was given is known. A suite includes this header; the sources of
+// searches and rollouts come with it, and their calls that run a job come here.
+#ifndef TFC_TESTS_PLACER_PLAYED_ROUNDS_H
+#define TFC_TESTS_PLACER_PLAYED_ROUNDS_H
+
+#include "placer/search/local.h"
+#include "placer/search/search_job.h"
+#include "tests/placer/instances.h"
+
+// One job as it was planned.
+struct planned {
+  enum tfc_search_method method;
+  uint64_t evaluations, spent, seed; // `spent`: before this job began
+  uint32_t rounds;
+  double hot, cold;
+  struct tfc_score score;
+  bool is_best; // it begins at the best placement that any job found, or at a better one
+};
+static struct planned plans[4096];
+static uint32_t played_count;
+static struct tfc_score best_found;
+static uint32_t improves; // the number of the job that finds something better, + 1; 0: none does
+static int64_t parts = 2; // by one in so many parts of the step
+static bool by_moves;     // if it is a job of the policy, the policy's own moves do
+static enum tfc_search_method improver;
+
+// Spends its budget and finds nothing; one job says that it found a shorter step.
+static tfc_status play_job(const struct tfc_problem *p, struct tfc_search_job *j) {
+  const uint32_t number = __atomic_fetch_add(&played_count, 1, __ATOMIC_RELAXED);
+  const struct tfc_score own = score_of(p, &j->solution);
+  if (number >= sizeof plans / sizeof *plans) return tfc_status_make(TFC_INTERNAL, "too many jobs");
+  plans[number] = (struct planned){.method = j->method,
+                                   .evaluations = j->budget.evaluations,
+                                   .spent = j->evaluations,
+                                   .seed = j->budget.seed,
+                                   .rounds = j->rounds,
+                                   .hot = j->hot,
+                                   .cold = j->cold,
+                                   .score = j->score,
+                                   .is_best = !tfc_score_better(best_found, j->score)};
+  if (own.value != j->score.value && j->score.value != best_found.value)
+    return tfc_status_make(TFC_INTERNAL, "a job got a score that is not its placement's");
+  j->evaluations = j->evaluations > j->budget.evaluations ? j->evaluations : j->budget.evaluations;
+  if (number + 1 == improves) {
+    best_found = (struct tfc_score){j->score.excess, j->score.value - j->score.value / parts};
+    if (j->method == TFC_METHOD_POLICY && by_moves) j->by_policy.gained = j->score.value - best_found.value;
+    j->score = best_found, improver = j->method;
+  }
+  return NULL;
+}
+
+static uint32_t settled; // placements that got a new order before the rounds
+static tfc_status watched_settle(const struct tfc_problem *p, struct tfc_simulator *sim, uint64_t most,
+                                 struct tfc_solution *s, struct tfc_score *out, uint64_t *evaluations) {
+  settled++;
+  return tfc_local_settle_within(p, sim, most, s, out, evaluations);
+}
+
+#define tfc_search_job_run play_job
+#define tfc_local_settle_within watched_settle
+#include "placer/search/rollouts.c"
+#include "placer/search/search.c"
+#undef tfc_local_settle_within
+#undef tfc_search_job_run
+
+static struct instance of_size(uint32_t nodes, uint64_t seed, uint32_t devices, tfc_objective objective) {
+  struct tfc_random r;
+  tfc_random_init(&r, seed);
+  for (;;) {
+    struct instance i = random_instance(&r, nodes, devices, 0, objective);
+    if (3 * i.problem->net_count >= 2 * nodes) return i;
+    instance_free(&i);
+  }
+}
+static struct instance medium(uint64_t seed, uint32_t devices, tfc_objective objective) {
+  return of_size(60, seed, devices, objective);
+}
+
+static void search(const struct tfc_problem *p, uint64_t evaluations, uint64_t seed, uint32_t improving,
+                   struct tfc_search_outcome *out) {
+  const struct tfc_search_options options = {.evaluations = evaluations, .seed = seed, .threads = 1};
+  played_count = 0, settled = 0, improves = improving, best_found = TFC_SCORE_NONE;
+  assert_ok(tfc_search(p, &options, out));
+}
+
+#endif
