@@ -445,6 +445,15 @@ static const char *name_of_job(const struct tfc_search_job *j) {
                                                                                            : j->method];
 }
 
+// How many of the evaluations that are left the last phase gets, which only cools down: all of them, if they are too
+// few for rounds and a policy is there to share them, or if annealing on units finds more with them than other methods
+// do; otherwise a quarter.
+static uint64_t cooling_of(const struct tfc_finder *f, uint64_t left) {
+  if (left < TFC_SEARCH_ENOUGH) return f->guidance ? left : 0;
+  const uint64_t part = tfc_finder_is_small(f, left) ? left : left / 4;
+  return part < MOST_COOLING ? part : MOST_COOLING;
+}
+
 // Sets up the state that the rounds begin with.
 static tfc_status begin_rounds(struct tfc_finder *f) {
   const struct tfc_problem *p = f->p;
@@ -461,14 +470,7 @@ static tfc_status begin_rounds(struct tfc_finder *f) {
                                      &f->out->evaluations));
   }
   c->total_left = f->limit > tfc_finder_spent(f) ? f->limit - tfc_finder_spent(f) : 0;
-  // Evaluations for the last phase, which only cools down (step objective).
-  if (c->temperature > 0 && c->total_left >= TFC_SEARCH_ENOUGH)
-    c->cooling = c->total_left < 4 * MOST_COOLING ? c->total_left / 4 : MOST_COOLING;
-  // On a small problem, what annealing on units finds is more than what all other methods do.
-  if (c->cooling && tfc_finder_is_small(f, c->total_left))
-    c->cooling = c->total_left < MOST_COOLING ? c->total_left : MOST_COOLING;
-  // If few evaluations are left, with a policy all of them go to that phase: no other method gains with so few.
-  if (f->guidance && c->total_left < TFC_SEARCH_ENOUGH && c->temperature > 0) c->cooling = c->total_left;
+  if (c->temperature > 0) c->cooling = cooling_of(f, c->total_left);
   // If the budget allows only few jobs in the first round, the policy's job comes first.
   if (f->deadline <= 0 && f->guidance && c->total_left / 10 < (uint64_t)FIXED_WORKERS * FEWEST) c->turn = 1;
 out:
