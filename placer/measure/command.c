@@ -45,8 +45,8 @@ static double patience(const struct tfc_command *p) {
   return p->o.timeout_s > 0 ? p->o.timeout_s : fmax(least_wait, 10 * p->longest_s);
 }
 
-// How long the answer to a request may be. The request names each node with its device; an answer may have some lines
-// of text for each of them and for each of its transfers, and a number for each step.
+// The most bytes of an answer. A request has some bytes for each node (its name and its device); an answer may have a
+// time for each step and, for each node, a record of its operation and records of its transfers, which are longer.
 static size_t longest_answer(tfc_str request, uint32_t steps) {
   return LONGEST_READY + 64 * request.size + 32 * (size_t)steps;
 }

@@ -40,8 +40,9 @@ static double per_us(double bandwidth) { // returns bytes per us
   return 1e-6 * bandwidth;
 }
 
-// The time in which a core averages the gradients of all replicas, `bytes` of each, where cores copy what is sent: it
-// reads one gradient of each replica and writes one, and a copy reads one and writes one.
+// How long a core takes to average `bytes` of gradients from each replica: it reads them once for each replica and
+// writes the mean once. A copy of `bytes` reads once and writes once, so the bandwidth of copying tells how fast the
+// core does that. 0: there is nothing to average, or cores do not copy what is sent, so their speed is not known.
 static double average_us(const struct tfc_replicas *r, const struct tfc_hardware_link *link, double bytes) {
   if (!link->occupies || r->count < 2 || !isfinite(link->bandwidth)) return 0;
   return 1e6 * bytes / link->bandwidth * (r->count + 1.0) / 2;
@@ -135,8 +136,8 @@ struct rates {
   double pull, push, ask, compute; // bytes, bytes, server time and computing time, for each us
 };
 
-// By which factor a step takes longer while so many devices of a host are busy. More than the factors are given for
-// share the cores as the last ones do.
+// By which factor a step takes longer while so many devices of a host are busy. Where the machine has factors for fewer
+// devices, each further one adds as much as the last that is given.
 static double slowdown_of(const struct tfc_hardware *h, uint32_t busy) {
   const uint32_t n = h->slowdown_count;
   if (!n || !busy) return 1;

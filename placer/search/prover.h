@@ -1,7 +1,7 @@
-// If options.prove asks for it, raises the lower bound of a search for throughput: what the borders of parts cost
-// (placer/exact/border.h). That needs a placement that is nearly the best, so it begins when a third of the time has
-// passed, on a thread of its own. If evaluations limit the search, it runs at the end instead, and what it does depends
-// on nothing else.
+// If options.prove asks for it, raises the lower bound of a search for throughput by what a device pays at the border
+// of its part (placer/exact/border.h). The bound is the better, the nearer the best placement found so far is to the
+// optimum. So under a time limit it is computed on a thread of its own, which begins after a third of the time; if only
+// evaluations limit the search, it is computed when the search has ended, and does not depend on the clock.
 #ifndef TFC_PLACER_SEARCH_PROVER_H
 #define TFC_PLACER_SEARCH_PROVER_H
 
