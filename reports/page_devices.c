@@ -71,7 +71,7 @@ void tfc_page_devices(struct tfc_page *p) {
   for (uint32_t r = 0; r < t->row_count; r++) {
     double busy = tfc_table_number(t, r, "busy_percent"), cores = tfc_table_number(t, r, "cores");
     const double peak = tfc_table_number(t, r, "peak_bytes");
-    const bool part = tfc_table_number(t, r, "peak_complete") == 0 && peak > 0;
+    const bool part = tfc_report_peak_is_part(t, r);
     parts |= part;
     tfc_str label = tfc_table_text(t, r, "label");
     tfc_page_add(p, "<tr><td>");

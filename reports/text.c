@@ -28,6 +28,9 @@ const char tfc_report_sql_results[] =
     " r.load_us IS NULL, CASE v.objective WHEN 'throughput' THEN r.load_us END, r.step_median_us IS NULL,"
     " r.step_median_us, r.simulated_us, r.placement";
 const char tfc_report_peak_note[] = ">: of the variables alone; the tensors of the step come on top";
+bool tfc_report_peak_is_part(const struct tfc_table *devices, uint32_t row) {
+  return tfc_table_number(devices, row, "peak_bytes") > 0 && tfc_table_number(devices, row, "complete") == 0;
+}
 #define IDLE(cause) " " TFC_SQL_SHARE("idle_" cause "_us") " AS idle_" cause "_percent,"
 const char tfc_report_sql_devices[] = TFC_SQL_TOOK
     "SELECT d.device_id, d.name, d.kind, d.model, d.label, d.cores, d.memory_limit_bytes,"
@@ -38,7 +41,7 @@ const char tfc_report_sql_devices[] = TFC_SQL_TOOK
                " (SELECT COUNT(*) FROM took o WHERE o.device_id = d.device_id) AS operations,"
                " (SELECT m.peak_bytes FROM v_memory m WHERE m.run_id = d.run_id AND m.placement_id = :placement AND"
                "   m.device_id = d.device_id) AS peak_bytes,"
-               " " TFC_SQL_PEAK_COMPLETE " AS peak_complete,"
+               " " TFC_SQL_PEAK_COMPLETE " AS complete,"
                " (SELECT l.load_us FROM v_load l WHERE l.run_id = d.run_id AND l.placement_id = :placement AND"
                "   l.device_id = d.device_id) AS load_us,"
                " (SELECT SUM(t.bytes) FROM v_transfer t WHERE t.run_id = d.run_id AND t.placement_id = :placement "
@@ -421,7 +424,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
     double busy = tfc_table_number(&devices, r, "busy_percent"), peak = tfc_table_number(&devices, r, "peak_bytes"),
            limit = tfc_table_number(&devices, r, "memory_limit_bytes"),
            received = tfc_table_number(&devices, r, "received_bytes");
-    const bool part = tfc_table_number(&devices, r, "peak_complete") == 0 && peak > 0;
+    const bool part = tfc_report_peak_is_part(&devices, r);
     char percent[16] = "-", held[40] = "-";
     if (peak == peak) snprintf(held, sizeof held, "%s%s", part ? ">" : "", tfc_show_bytes(b, peak));
     parts |= part;
