@@ -1,5 +1,6 @@
 // Compares runs with the first of them: step times with their spread, nodes that moved, memory, time by type of
 // operation, and which differences are within the noise.
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,7 +133,7 @@ static tfc_status load(struct tfc_store *store, int64_t run, const struct side *
   for (uint32_t r = 0; r < out->memory.row_count; r++) {
     double peak = tfc_table_number(&out->memory, r, "peak_bytes");
     if (peak == peak) out->peak = out->peak == out->peak ? fmax(out->peak, peak) : peak;
-    out->peak_part |= peak > 0 && tfc_table_number(&out->memory, r, "complete") == 0;
+    out->peak_part |= tfc_report_peak_is_part(&out->memory, r);
   }
   for (uint32_t r = 0; r < out->moved.row_count; r++) out->moved_nodes += tfc_table_number(&out->moved, r, "nodes");
 out:
@@ -160,7 +161,7 @@ static tfc_status list_runs(const struct side *sides, uint32_t count, struct tfc
                                         "whole_us",  "best_single_us", "expert_us",   "bound_us",     "simulated_us",
                                         "transfers", "transfer_bytes", "step_low_us", "step_high_us", "ratio",
                                         "verdict",   "moved_nodes",    "peak_bytes",  "graph_sha256", NULL};
-  struct tfc_table *t = &lists->tables[0];
+  struct tfc_table *t = &lists->tables[TFC_COMPARE_RUNS];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_table_init(t, columns));
   for (uint32_t i = 0; i < count; i++) {
@@ -204,7 +205,7 @@ static int longest_first(const void *a, const void *b) {
 static tfc_status list_operations(const struct side *sides, uint32_t count, struct tfc_report_lists *lists) {
   static const char *const columns[] = {"op",           "run_id", "number",  "time_us", "step_low_us",
                                         "step_high_us", "ratio",  "verdict", NULL};
-  struct tfc_table *t = &lists->tables[1];
+  struct tfc_table *t = &lists->tables[TFC_COMPARE_OPERATIONS];
   uint32_t type_count = 0, most = 0;
   tfc_status s = NULL;
   TFC_TRY(s, tfc_table_init(t, columns));
@@ -243,19 +244,20 @@ out:
 }
 
 // Lists the rows of one query for each run, with the run's id in the first column.
-enum { MOVED = 2, DEVICES, TRAFFIC };
-static tfc_status list_each(const struct side *sides, uint32_t count, int which, struct tfc_report_lists *lists) {
-  static const char *const moved_columns[] = {"run_id", "scope", "source", "target", "nodes", NULL};
-  static const char *const device_columns[] = {"run_id",       "device", "peak_bytes", "limit_bytes",
-                                               "busy_percent", "nodes",  "complete",   NULL};
-  static const char *const pair_columns[] = {"run_id", "source", "target", "number", "bytes", "time_us", NULL};
+static tfc_status list_each(const struct side *sides, uint32_t count, enum tfc_compare_table which,
+                            struct tfc_report_lists *lists) {
+  static const char *const columns[TFC_COMPARE_TABLES][8] = {
+      [TFC_COMPARE_MOVED] = {"run_id", "scope", "source", "target", "nodes"},
+      [TFC_COMPARE_DEVICES] = {"run_id", "device", "peak_bytes", "limit_bytes", "busy_percent", "nodes", "complete"},
+      [TFC_COMPARE_TRAFFIC] = {"run_id", "source", "target", "number", "bytes", "time_us", "how"}};
   struct tfc_table *t = &lists->tables[which];
   tfc_status s = NULL;
-  TFC_TRY(s, tfc_table_init(t, which == MOVED ? moved_columns : which == DEVICES ? device_columns : pair_columns));
-  for (uint32_t i = which == MOVED; i < count; i++) {
-    const struct tfc_table *from = which == MOVED     ? &sides[i].moved
-                                   : which == DEVICES ? &sides[i].memory
-                                                      : &sides[i].pairs;
+  TFC_TRY(s, tfc_table_init(t, columns[which]));
+  for (uint32_t i = which == TFC_COMPARE_MOVED; i < count; i++) {
+    const struct tfc_table *from = which == TFC_COMPARE_MOVED     ? &sides[i].moved
+                                   : which == TFC_COMPARE_DEVICES ? &sides[i].memory
+                                                                  : &sides[i].pairs;
+    assert(from->column_count + 1 == t->column_count);
     for (uint32_t r = 0; r < from->row_count; r++) {
       struct tfc_cell *row;
       TFC_TRY(s, tfc_table_add(t, &row));
@@ -366,7 +368,7 @@ static void print_two(const struct side *a, const struct side *b, const struct t
     if (b->moved.row_count > 12) tfc_text_printf(out, "  and %u more: --json has all\n", b->moved.row_count - 12);
   } else if (a->totals.row_count && b->totals.row_count)
     tfc_text_printf(out, "\nNo node that both runs have is on another device\n");
-  const struct tfc_table *t = &lists->tables[1];
+  const struct tfc_table *t = &lists->tables[TFC_COMPARE_OPERATIONS];
   if (!t->row_count) return;
   tfc_text_printf(out, "\n%-26s %16s %16s %9s\n", "time in a step by op type", a->name, b->name, "ratio");
   for (uint32_t r = 0; r + 1 < t->row_count && r < 2 * SHOWN_TYPES; r += 2) {
@@ -382,7 +384,7 @@ static void print_two(const struct side *a, const struct side *b, const struct t
 
 static void print_many(const struct side *sides, uint32_t count, const struct tfc_report_lists *lists,
                        struct tfc_text *out) {
-  const struct tfc_table *t = &lists->tables[0], *ops = &lists->tables[1];
+  const struct tfc_table *t = &lists->tables[TFC_COMPARE_RUNS], *ops = &lists->tables[TFC_COMPARE_OPERATIONS];
   const uint32_t shown = count < 5 ? count : 5;
   bool parts = false; // of some peak only a part is known
   char a[32], b[32], c[40], name[96], range[72], ratio[16];
@@ -429,7 +431,7 @@ static void print_many(const struct side *sides, uint32_t count, const struct tf
 
 // Explains the verdicts that the text shows: those on steps and, of two runs, "noise" on types of operations.
 static void print_legend(const struct tfc_report_lists *lists, uint32_t count, struct tfc_text *out) {
-  const struct tfc_table *runs = &lists->tables[0], *ops = &lists->tables[1];
+  const struct tfc_table *runs = &lists->tables[TFC_COMPARE_RUNS], *ops = &lists->tables[TFC_COMPARE_OPERATIONS];
   bool noise = false, unknown = false;
   for (uint32_t r = 0; r < runs->row_count; r++) {
     const tfc_str verdict = tfc_table_text(runs, r, "verdict");
@@ -449,10 +451,11 @@ tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint
   tfc_status s = NULL;
   if (!sides) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < count; i++) TFC_TRY(s, load(store, runs[i], i ? &sides[0] : NULL, &sides[i]));
-  lists.count = 5;
+  lists.count = TFC_COMPARE_TABLES;
   TFC_TRY(s, list_runs(sides, count, &lists));
   TFC_TRY(s, list_operations(sides, count, &lists));
-  for (int which = MOVED; which <= TRAFFIC; which++) TFC_TRY(s, list_each(sides, count, which, &lists));
+  for (int which = TFC_COMPARE_MOVED; which <= TFC_COMPARE_TRAFFIC; which++)
+    TFC_TRY(s, list_each(sides, count, (enum tfc_compare_table)which, &lists));
   if (count == 2)
     print_two(&sides[0], &sides[1], &lists, &lists.text);
   else

@@ -11,7 +11,6 @@
 #include "reports/palette.h"
 #include "reports/reports.h"
 
-enum { RUNS, OPERATIONS, MOVED, DEVICES, TRAFFIC }; // tables of the lists
 enum { BESIDE = 3, SCOPES = 30 }; // most runs that are side by side; most scopes that are shown of one
 
 struct compared {
@@ -91,6 +90,17 @@ static void add_range(const struct compared *c, double from, double to, const ch
     tfc_text_printf(c->out, "–</td>");
 }
 
+// Adds the ratio of a row's time to that of the first run, and the verdict.
+static void add_ratio(const struct compared *c, const struct tfc_table *t, uint32_t row) {
+  const double ratio = tfc_table_number(t, row, "ratio");
+  const tfc_str verdict = tfc_table_text(t, row, "verdict");
+  tfc_text_printf(c->out, "<td class=\"n\" data-l=\"times run %lld\">", id_of(c, 0));
+  if (ratio == ratio) tfc_text_printf(c->out, "%.3f", ratio);
+  tfc_text_printf(c->out, "</td><td>");
+  if (verdict.size) tfc_text_printf(c->out, "<span class=\"tag\">%.*s</span>", TFC_STR_ARG(verdict));
+  tfc_text_printf(c->out, "</td>");
+}
+
 static void add_steps(const struct compared *c) {
   char a[32], b[32];
   double low, high;
@@ -107,10 +117,9 @@ static void add_steps(const struct compared *c) {
       tfc_html_us(a, low), tfc_html_us(b, high), a, b, id_of(c, 0));
   for (uint32_t i = 0; i < c->count; i++) {
     const double us = number(c, i, "step_median_us"), q1 = number(c, i, "step_q1_us"), q3 = number(c, i, "step_q3_us"),
-                 from = number(c, i, "step_low_us"), to = number(c, i, "step_high_us"), ratio = number(c, i, "ratio"),
+                 from = number(c, i, "step_low_us"), to = number(c, i, "step_high_us"),
                  steps = number(c, i, "step_count");
     const bool simulated = is_simulated(c, i);
-    const tfc_str verdict = text(c, i, "verdict");
     tfc_text_printf(c->out, "<tr><td>run %lld</td><td class=\"n\" data-l=\"step\">%s%s</td><td class=\"range\"><div>",
                     id_of(c, i), tfc_html_us(a, us), simulated ? " (simulated)" : "");
     add_mark(c, "quartiles", q1, q3, low, high);
@@ -121,11 +130,9 @@ static void add_steps(const struct compared *c) {
     add_range(c, q1, q3, "quartiles");
     tfc_text_printf(c->out, "<td class=\"n\" data-l=\"steps\">");
     if (steps > 0) tfc_text_printf(c->out, "%.0f", steps);
-    tfc_text_printf(c->out, "</td><td class=\"n\" data-l=\"times run %lld\">", id_of(c, 0));
-    if (ratio == ratio) tfc_text_printf(c->out, "%.3f", ratio);
-    tfc_text_printf(c->out, "</td><td>");
-    if (verdict.size) tfc_text_printf(c->out, "<span class=\"tag\">%.*s</span>", TFC_STR_ARG(verdict));
-    tfc_text_printf(c->out, "</td></tr>\n");
+    tfc_text_printf(c->out, "</td>");
+    add_ratio(c, c->runs, i);
+    tfc_text_printf(c->out, "</tr>\n");
   }
   tfc_text_printf(c->out, "</tbody></table></div>\n");
 }
@@ -135,16 +142,19 @@ static void add_steps(const struct compared *c) {
 struct value { // a column of a table that every run has; its name ends with its unit
   const char *column, *label;
 };
-
-// Whether a device's peak of memory is that of its variables alone.
-static bool is_part(const struct tfc_table *devices, uint32_t row) {
-  return tfc_table_number(devices, row, "peak_bytes") > 0 && tfc_table_number(devices, row, "complete") == 0;
+static bool is_time(const struct value *v) {
+  return tfc_str_ends(tfc_str_from(v->column), "_us");
 }
+static const char *class_of(const struct value *v) {
+  return is_time(v) ? " class=\"n\"" : "";
+}
+
 static void add_value(const struct compared *c, const struct tfc_table *t, int64_t row, const char *column) {
   const tfc_str name = tfc_str_from(column);
   const double value = row < 0 ? (double)NAN : tfc_table_number(t, (uint32_t)row, column);
   char shown[32];
-  if (row >= 0 && tfc_str_is(name, "peak_bytes") && is_part(t, (uint32_t)row)) tfc_text_printf(c->out, "&gt;");
+  if (row >= 0 && tfc_str_is(name, "peak_bytes") && tfc_report_peak_is_part(t, (uint32_t)row))
+    tfc_text_printf(c->out, "&gt;");
   if (value != value)
     tfc_text_printf(c->out, "–");
   else if (tfc_str_ends(name, "_us"))
@@ -174,6 +184,29 @@ static void add_key(const struct compared *c, const struct tfc_table *t, uint32_
     tfc_text_printf(c->out, "%s<i class=\"key d%u\"></i>", k ? " → " : "", tfc_palette_device(name));
     tfc_html_escape(c->out, name);
   }
+}
+
+// Adds a table with a row for each run. A time is followed by its ratio to that of the first run.
+static void add_rows(const struct compared *c, const struct value *columns, size_t count) {
+  tfc_text_printf(c->out, "<div class=\"scroll\"><table class=\"stack\"><thead><tr><th>run</th>");
+  for (size_t k = 0; k < count; k++) tfc_text_printf(c->out, "<th%s>%s</th>", class_of(&columns[k]), columns[k].label);
+  tfc_text_printf(c->out, "</tr></thead><tbody>\n");
+  for (uint32_t i = 0; i < c->count; i++) {
+    tfc_text_printf(c->out, "<tr><td>run %lld</td>", id_of(c, i));
+    for (size_t k = 0; k < count; k++) {
+      tfc_text_printf(c->out, "<td%s data-l=\"%s\">", class_of(&columns[k]), columns[k].label);
+      if (is_time(&columns[k])) {
+        const double us = number(c, i, columns[k].column), first = number(c, 0, columns[k].column);
+        add_value(c, c->runs, i, columns[k].column);
+        if (i && us == us && first > 0) tfc_text_printf(c->out, " <span class=\"note\">× %.3f</span>", us / first);
+      } else {
+        tfc_html_escape(c->out, text(c, i, columns[k].column));
+      }
+      tfc_text_printf(c->out, "</td>");
+    }
+    tfc_text_printf(c->out, "</tr>\n");
+  }
+  tfc_text_printf(c->out, "</tbody></table></div>\n");
 }
 
 // Adds a table with a row for each key (a device, or a pair of them); the runs are side by side, or below each other.
@@ -230,31 +263,16 @@ static void add_yardsticks(const struct compared *c) {
   if (count) {
     tfc_text_printf(c->out,
                     "<h3>What else they measured and computed</h3>\n<p class=\"caption\">Runs are not measured in "
-                    "turns: where the undivided machine or one device became slower too, the machine did.</p>\n"
-                    "<div class=\"scroll\"><table class=\"stack\"><thead><tr><th>run</th>");
-    for (size_t k = 0; k < count; k++) tfc_text_printf(c->out, "<th class=\"n\">%s</th>", shown[k].label);
-    tfc_text_printf(c->out, "</tr></thead><tbody>\n");
-    for (uint32_t i = 0; i < c->count; i++) {
-      tfc_text_printf(c->out, "<tr><td>run %lld</td>", id_of(c, i));
-      for (size_t k = 0; k < count; k++) {
-        const double us = number(c, i, shown[k].column), first = number(c, 0, shown[k].column);
-        tfc_text_printf(c->out, "<td class=\"n\" data-l=\"%s\">", shown[k].label);
-        add_value(c, c->runs, i, shown[k].column);
-        if (i && us == us && first > 0) tfc_text_printf(c->out, " <span class=\"note\">× %.3f</span>", us / first);
-        tfc_text_printf(c->out, "</td>");
-      }
-      tfc_text_printf(c->out, "</tr>\n");
-    }
-    tfc_text_printf(c->out, "</tbody></table></div>\n");
+                    "turns: where the undivided machine or one device became slower too, the machine did.</p>\n");
+    add_rows(c, shown, count);
   }
   tfc_text_printf(c->out, "</section>\n");
 }
 
-// --- Placement, devices, traffic
-// ---------------------------------------------------------------------------------------
+// --- Placement, devices, traffic -------------------------------------------------------------------------------------
 
 static void add_moved(const struct compared *c) {
-  const struct tfc_table *t = &c->lists->tables[MOVED];
+  const struct tfc_table *t = &c->lists->tables[TFC_COMPARE_MOVED];
   static const char *const ends[] = {"source", "target"};
   double most = 0;
   for (uint32_t r = 0; r < t->row_count; r++) most = fmax(most, tfc_table_number(t, r, "nodes"));
@@ -298,14 +316,14 @@ static void add_devices(const struct compared *c) {
   static const struct value values[] = {
       {"busy_percent", "busy"}, {"peak_bytes", "peak memory"}, {"limit_bytes", "limit"}, {"nodes", "nodes"}};
   static const char *const keys[] = {"device", NULL};
-  const struct tfc_table *t = &c->lists->tables[DEVICES];
+  const struct tfc_table *t = &c->lists->tables[TFC_COMPARE_DEVICES];
   const size_t limit = 2; // left out where no device has one
   struct value shown[4];
   size_t count = 0;
   bool limited = false, parts = false;
   for (uint32_t r = 0; r < t->row_count; r++) {
     const double bytes = tfc_table_number(t, r, "limit_bytes");
-    limited |= bytes == bytes, parts |= is_part(t, r);
+    limited |= bytes == bytes, parts |= tfc_report_peak_is_part(t, r);
   }
   for (size_t v = 0; v < sizeof values / sizeof *values; v++)
     if (v != limit || limited) shown[count++] = values[v];
@@ -326,7 +344,7 @@ static void add_devices(const struct compared *c) {
 static void add_traffic(const struct compared *c) {
   static const struct value values[] = {{"bytes", "bytes"}, {"number", "tensors"}, {"time_us", "took"}};
   static const char *const keys[] = {"source", "target"};
-  const struct tfc_table *t = &c->lists->tables[TRAFFIC];
+  const struct tfc_table *t = &c->lists->tables[TFC_COMPARE_TRAFFIC];
   tfc_text_printf(c->out,
                   "<section id=\"traffic\"><h2>Traffic</h2>\n<p class=\"caption\">What moved between devices in "
                   "each run's representative step:");
@@ -359,7 +377,7 @@ static void add_difference(const struct compared *c, double first, double here, 
 }
 
 static void add_operations(const struct compared *c) {
-  const struct tfc_table *t = &c->lists->tables[OPERATIONS];
+  const struct tfc_table *t = &c->lists->tables[TFC_COMPARE_OPERATIONS];
   const bool two = c->count == 2;
   double most = 0;
   char a[32], b[32];
@@ -397,13 +415,8 @@ static void add_operations(const struct compared *c) {
     }
     if (two) {
       const tfc_str verdict = tfc_table_text(t, r + 1, "verdict");
-      const double ratio = tfc_table_number(t, r + 1, "ratio");
       add_difference(c, tfc_table_number(t, r, "time_us"), tfc_table_number(t, r + 1, "time_us"), most, verdict);
-      tfc_text_printf(c->out, "<td class=\"n\" data-l=\"times run %lld\">", id_of(c, 0));
-      if (ratio == ratio) tfc_text_printf(c->out, "%.3f", ratio);
-      tfc_text_printf(c->out, "</td><td>");
-      if (verdict.size) tfc_text_printf(c->out, "<span class=\"tag\">%.*s</span>", TFC_STR_ARG(verdict));
-      tfc_text_printf(c->out, "</td>");
+      add_ratio(c, t, r + 1);
     }
     tfc_text_printf(c->out, "</tr>\n");
   }
@@ -418,29 +431,15 @@ static void add_runs(const struct compared *c) {
                                          {"algorithm", "found by"},
                                          {"state", "state"},
                                          {"cpu_model", "processor"}};
-  tfc_text_printf(c->out,
-                  "<section id=\"runs\"><h2>What was compared</h2>\n<div class=\"scroll\"><table class=\"stack\">"
-                  "<thead><tr><th>run</th>");
-  for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
-    tfc_text_printf(c->out, "<th>%s</th>", columns[k].label);
-  tfc_text_printf(c->out, "</tr></thead><tbody>\n");
-  for (uint32_t i = 0; i < c->count; i++) {
-    tfc_text_printf(c->out, "<tr><td>run %lld</td>", id_of(c, i));
-    for (size_t k = 0; k < sizeof columns / sizeof *columns; k++) {
-      tfc_text_printf(c->out, "<td data-l=\"%s\">", columns[k].label);
-      tfc_html_escape(c->out, text(c, i, columns[k].column));
-      tfc_text_printf(c->out, "</td>");
-    }
-    tfc_text_printf(c->out, "</tr>\n");
-  }
-  tfc_text_printf(c->out, "</tbody></table></div>\n");
+  tfc_text_printf(c->out, "<section id=\"runs\"><h2>What was compared</h2>\n");
+  add_rows(c, columns, sizeof columns / sizeof *columns);
   tfc_report_compare_queries(c->out);
   tfc_text_printf(c->out, "</section>\n");
 }
 
 tfc_status tfc_report_compare_page(const struct tfc_report_lists *lists, const char *database, const char *dir) {
   struct tfc_text html = {0};
-  const struct compared c = {lists, &lists->tables[RUNS], lists->tables[RUNS].row_count, &html};
+  const struct compared c = {lists, &lists->tables[TFC_COMPARE_RUNS], lists->tables[TFC_COMPARE_RUNS].row_count, &html};
   tfc_html_begin(&html, TFC_STR("Runs compared"), false);
   tfc_text_printf(&html, "<header><h1>Runs compared</h1>\n<p>");
   for (uint32_t i = 0; i < c.count; i++)

@@ -220,7 +220,7 @@ static void test_partial_peaks(void **state) {
     assert_said(&lists.text, runs == 2 ? ">peak memory of a device" : "   >15.0 kB\n");
     assert_said(&lists.text, tfc_report_peak_note);
     assert_fits(&lists.text);
-    assert_near(tfc_table_number(&lists.tables[3], 0, "complete"), 0);
+    assert_near(tfc_table_number(&lists.tables[TFC_COMPARE_DEVICES], 0, "complete"), 0);
     snprintf(html, sizeof html, "%s/compared", folder);
     assert_ok(tfc_report_compare_page(&lists, "part.db", html));
     tfc_report_lists_deinit(&lists);
@@ -270,6 +270,14 @@ static void test_handed_over(void **state) {
   struct tfc_text text = shown(hand);
   assert_null(strstr(text.data, "handed over"));
   tfc_text_deinit(&text);
+  struct tfc_report_lists lists = {0};
+  struct tfc_store *db = made("handed_twice", "measured", "UPDATE device SET memory_space = 0");
+  assert_ok(tfc_report_compare(db, (const int64_t[]){1, 1}, 2, &lists));
+  const struct tfc_table *traffic = &lists.tables[TFC_COMPARE_TRAFFIC];
+  assert_int_equal(traffic->row_count, 4); // there and back, of two runs
+  for (uint32_t r = 0; r < 4; r++) assert_true(tfc_str_is(tfc_table_text(traffic, r, "how"), "handed over"));
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
 }
 
 // The two ways in which waiting is divided say which of them they are.
