@@ -207,33 +207,35 @@ void tfc_report_print_moves(const struct tfc_report_lists *path, uint32_t count,
 static tfc_status list_all(struct tfc_store *store, const struct tfc_query_args *args, const char *sql,
                            struct tfc_report_lists *lists, struct tfc_table *out_steps, int64_t *out_end,
                            bool *out_graph) {
-  struct tfc_traced traced = {0};
+  struct tfc_traced traced = {0}, other = {0};
   struct tfc_table steps = {0}, step_edges = {0};
   struct shares types = {0}, edges = {0};
   int64_t total = 0;
   tfc_status s = NULL;
   lists->names[0] = "path", lists->names[1] = "operations", lists->names[2] = "edges", lists->names[3] = "moves";
   lists->count = 4;
-  TFC_TRY(s, tfc_traced_load(store, args, &traced));
+  TFC_TRY(s, tfc_traced_edges(store, args, &step_edges));
+  TFC_TRY(s, tfc_traced_load_step(store, args, &step_edges, &traced));
   TFC_TRY(s, list_path(&traced, lists));
   TFC_TRY(s, tfc_report_moves(store, args, &traced, &lists->arena, &lists->tables[3]));
-  TFC_TRY(s, tfc_traced_edges(store, args, &step_edges));
   *out_graph = traced.edge_count > 0;
   *out_end = traced.end;
   TFC_TRY(s, tfc_table_query(store, sql, args, &steps));
   for (uint32_t r = 0; r < steps.row_count; r++) {
     struct tfc_query_args one = *args;
     one.step = tfc_table_cell(&steps, r, 0)->integer;
-    tfc_traced_deinit(&traced);
-    TFC_TRY(s, tfc_traced_load_step(store, &one, &step_edges, &traced));
-    total += traced.end;
-    TFC_TRY(s, add_path(&traced, &lists->arena, &types, &edges));
+    const struct tfc_traced *t = one.step == args->step ? &traced : &other;
+    tfc_traced_deinit(&other);
+    if (t == &other) TFC_TRY(s, tfc_traced_load_step(store, &one, &step_edges, &other));
+    total += t->end;
+    TFC_TRY(s, add_path(t, &lists->arena, &types, &edges));
   }
   TFC_TRY(s, list_shares(&types, &edges, steps.row_count, total, lists));
   *out_steps = steps;
   steps = (struct tfc_table){0};
 out:
   tfc_traced_deinit(&traced);
+  tfc_traced_deinit(&other);
   tfc_table_deinit(&steps);
   tfc_table_deinit(&step_edges);
   return s;
