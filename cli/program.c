@@ -103,29 +103,25 @@ void tfc_program_stop(void) {
     expect_end_of_step();
 }
 
-// Names from files may contain anything: characters that could control a terminal are written as \xNN.
+// Names from files may contain anything: a character that could control a terminal becomes \xNN.
+static const char *safe(char buffer[8], char character) {
+  const unsigned char c = (unsigned char)character;
+  snprintf(buffer, 8, (c < ' ' && c != '\n' && c != '\t') || c == 0x7f ? "\\x%02x" : "%c", c);
+  return buffer;
+}
+
 static void put_safely(const char *text) {
-  for (; *text; text++) {
-    unsigned char c = (unsigned char)*text;
-    if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f)
-      fprintf(stderr, "\\x%02x", c);
-    else
-      fputc(c, stderr);
-  }
+  char buffer[8];
+  for (; *text; text++) fputs(safe(buffer, *text), stderr);
 }
 
 // On a terminal, lines that are too long for it are broken between words. Elsewhere they stay whole for who searches
 // them.
 static void put_lines(const char *text, int column) {
-  struct tfc_text safe = {0};
-  for (; *text; text++) {
-    const unsigned char c = (unsigned char)*text;
-    if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f)
-      tfc_text_printf(&safe, "\\x%02x", c);
-    else
-      tfc_text_printf(&safe, "%c", c);
-  }
-  for (char *line = safe.data; line && *line;) {
+  struct tfc_text lines = {0};
+  char buffer[8];
+  for (; *text; text++) tfc_text_printf(&lines, "%s", safe(buffer, *text));
+  for (char *line = lines.data; line && *line;) {
     const size_t size = strcspn(line, "\n");
     const bool more = line[size] == '\n';
     line[size] = 0;
@@ -138,8 +134,8 @@ static void put_lines(const char *text, int column) {
     }
     line += size + more, column = 0;
   }
-  if (!safe.size) fputc('\n', stderr);
-  tfc_text_deinit(&safe);
+  if (!lines.size) fputc('\n', stderr);
+  tfc_text_deinit(&lines);
 }
 
 static void print_message(const char *color, const char *label, const char *message) {
