@@ -360,6 +360,14 @@ static void test_links(void **state) {
   }
 }
 
+// Runs commands beside the file that the shell text `make` creates: each must fail with exit code 3, and say `why`.
+static void refuse(const char *make, const char *const *commands, size_t count, const char *why) {
+  for (size_t i = 0; i < count; i++) {
+    const struct command_result *r = command("cd %s && { %s; } && timeout -s KILL 60 %s", folder, make, commands[i]);
+    if (r->code != 3 || !strstr(r->err, why)) fail_msg("%s: exit %d: %s", commands[i], r->code, r->err);
+  }
+}
+
 // A pipe in the place of any file that is read is an error at once: nobody may ever write to it.
 static void test_pipes(void **state) {
   (void)state;
@@ -374,11 +382,7 @@ static void test_pipes(void **state) {
                                          "tfc-place --graph two.json --machine m.yaml --policy pipe",
                                          "tfc-export --graph pipe --strip-devices --format pbtxt --out o.pbtxt",
                                          "tfc-report --db pipe list"};
-  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-    const struct command_result *r =
-        command("cd %s && { [ -p pipe ] || mkfifo pipe; } && timeout -s KILL 60 %s", folder, commands[i]);
-    if (r->code != 3) fail_msg("%s: exit %d: %s", commands[i], r->code, r->err);
-  }
+  refuse("[ -p pipe ] || mkfifo pipe", commands, sizeof commands / sizeof *commands, "");
 }
 
 // A file with a hole, a million times as large as a document may be, is an error at once: it is neither read nor
@@ -396,11 +400,7 @@ static void test_holes(void **state) {
                                          "tfc-place --graph two.json --machine m.yaml --policy hole",
                                          "tfc-export --placement hole --out o.csv",
                                          "tfc-export --graph hole --strip-devices --format pbtxt --out o.pbtxt"};
-  for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-    const struct command_result *r =
-        command("cd %s && truncate -s 1T hole && timeout -s KILL 60 %s", folder, commands[i]);
-    if (r->code != 3 || !strstr(r->err, "larger than 2 GiB")) fail_msg("%s: exit %d: %s", commands[i], r->code, r->err);
-  }
+  refuse("truncate -s 1T hole", commands, sizeof commands / sizeof *commands, "larger than 2 GiB");
 }
 
 int main(void) {

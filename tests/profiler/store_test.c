@@ -14,7 +14,9 @@
 #include "profiler/activity.h"
 #include "profiler/collector.h"
 #include "profiler/lock.h"
+#include "profiler/schema.h"
 #include "profiler/store.h"
+#include "tests/common/change.h"
 
 static char folder[64], path[96];
 
@@ -451,20 +453,13 @@ static void test_what_is_not_a_database(void **state) {
   assert_fails(tfc_store_open(lost, &writing, &store), TFC_DATA_LOSS, "cannot be written");
 }
 
-// Measurements that drivers store are replaced by device and key, and kept when runs are removed. A database of schema
-// 2 is upgraded.
-// Executes SQL on the database of the test, as another program would.
-static void change(const char *sql) {
-  sqlite3 *db = NULL;
-  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-  if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-  sqlite3_close(db);
-}
-
 // A database from elsewhere may have a view whose query never ends, or a trigger. Views of tfc's are made again, for
 // readers in a copy; what stands in the place of a table, or on it, is refused. The user's own views stay.
 static void test_changed_by_others(void **state) {
   (void)state;
+#define TEXT(x) #x
+#define TEXT_OF(x) TEXT(x)
+#define VERSION "PRAGMA user_version = " TEXT_OF(TFC_SCHEMA_VERSION)
 #define ENDLESS "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT x AS run_id FROM t"
   static const struct {
     const char *make, *undo;
@@ -473,8 +468,8 @@ static void test_changed_by_others(void **state) {
        "DROP VIEW run; ALTER TABLE other RENAME TO run"},
       {"CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE FROM device; END", "DROP TRIGGER t"},
       {"CREATE TRIGGER t INSTEAD OF DELETE ON v_run BEGIN DELETE FROM device; END", "DROP TRIGGER t"},
-      {"PRAGMA user_version = -5", "PRAGMA user_version = 12"},
-      {"PRAGMA user_version = 0", "PRAGMA user_version = 12"},
+      {"PRAGMA user_version = -5", VERSION},
+      {"PRAGMA user_version = 0", VERSION},
   };
   const struct tfc_store_options reading = {.write = false};
   struct tfc_store *store = NULL;
@@ -485,16 +480,17 @@ static void test_changed_by_others(void **state) {
   assert_ok(tfc_store_commit(store));
   tfc_store_close(store);
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-    change(refused[i].make);
+    change_database(path, refused[i].make);
     tfc_status s = tfc_store_open(path, &reading, &store);
     if (tfc_status_code(s) != TFC_INVALID_ARGUMENT) fail_msg("%s: was read", refused[i].make);
     tfc_status_free(s);
     s = tfc_store_open(path, &writing, &store);
     if (tfc_status_code(s) != TFC_DATA_LOSS) fail_msg("%s: was written", refused[i].make);
     tfc_status_free(s);
-    change(refused[i].undo);
+    change_database(path, refused[i].undo);
   }
-  change("DROP VIEW v_run; CREATE VIEW v_run AS " ENDLESS "; CREATE VIEW mine AS SELECT COUNT(*) AS n FROM run");
+  change_database(path, "DROP VIEW v_run; CREATE VIEW v_run AS " ENDLESS
+                        "; CREATE VIEW mine AS SELECT COUNT(*) AS n FROM run");
   for (int writes = 0; writes < 2; writes++) {
     static const char *const queries[] = {"SELECT COUNT(*) FROM v_run", "SELECT n FROM mine"};
     assert_ok(tfc_store_open(path, writes ? &writing : &reading, &store));
@@ -509,6 +505,8 @@ static void test_changed_by_others(void **state) {
   }
 }
 
+// Measurements that drivers store are replaced by device and key, and kept when runs are removed. A database of schema
+// 2 is upgraded.
 static void test_tuning(void **state) {
   (void)state;
   struct tfc_store *store = NULL;

@@ -20,9 +20,9 @@
 #include "reports/nodes.h"
 #include "reports/reports.h"
 #include "runtime/base/units.h"
+#include "tests/common/change.h"
 #include "tests/common/sample_run.h"
 #include "tests/placer/instances.h"
-#include "tests/reports/change.h"
 
 static char folder[64], path[96];
 static struct sample_run sample;

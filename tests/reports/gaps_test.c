@@ -13,8 +13,8 @@
 #include "reports/nodes.h"
 #include "reports/query.h"
 #include "reports/reports.h"
+#include "tests/common/change.h"
 #include "tests/reports/by_hand.h"
-#include "tests/reports/change.h"
 #include "tests/reports/lists_runs.h"
 
 static void test_gaps_by_hand(void **state) {

@@ -11,10 +11,10 @@
 
 #include "profiler/store.h"
 #include "reports/query.h"
+#include "tests/common/change.h"
 #include "tests/common/sample_run.h"
 #include "tests/common/test.h"
 #include "tests/reports/by_hand.h"
-#include "tests/reports/change.h"
 
 static char folder[64], path[96], by_hand[96];
 static struct sample_run sample;

@@ -20,9 +20,9 @@
 #include "reports/reports.h"
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
+#include "tests/common/change.h"
 #include "tests/common/sample_run.h"
 #include "tests/reports/by_hand.h"
-#include "tests/reports/change.h"
 #include "tests/reports/html.h"
 #include "tests/reports/lists_runs.h"
 

@@ -15,9 +15,9 @@
 #include "reports/reports.h"
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
+#include "tests/common/change.h"
 #include "tests/common/sample_run.h"
 #include "tests/reports/by_hand.h"
-#include "tests/reports/change.h"
 #include "tests/reports/html.h"
 
 static char folder[64], path[96];
@@ -43,6 +43,18 @@ static int tear_down(void **state) {
   tfc_store_close(store);
   snprintf(command, sizeof command, "rm -rf %s", folder);
   return system(command);
+}
+
+// Copies the database, changes the copy, and opens it.
+static struct tfc_store *open_changed(const char *name, const char *sql) {
+  char copy[128], command[256];
+  struct tfc_store *changed = NULL;
+  snprintf(copy, sizeof copy, "%s/%s.db", folder, name);
+  snprintf(command, sizeof command, "cp %s %s", path, copy);
+  assert_int_equal(system(command), 0);
+  change_database(copy, sql);
+  assert_ok(tfc_store_open(copy, &(struct tfc_store_options){.write = true}, &changed));
+  return changed;
 }
 
 static double number(const char *sql) { // the number in the first row and column
@@ -161,18 +173,10 @@ static void test_spread(void **state) {
 // An outlier does not stretch the scale: it is a triangle at the edge.
 static void test_outlier(void **state) {
   (void)state;
-  struct tfc_store *other = NULL;
   struct tfc_query_args args;
   struct tfc_plot plot = {0};
-  char copy[128], command[256];
-  snprintf(copy, sizeof copy, "%s/outlier.db", folder);
-  snprintf(command, sizeof command, "cp %s %s", path, copy);
-  assert_int_equal(system(command), 0);
-  assert_ok(tfc_store_open(copy, &(struct tfc_store_options){.write = true}, &other));
-  assert_int_equal(sqlite3_exec(tfc_store_handle(other),
-                                "UPDATE step SET duration_ns = 1000 * duration_ns WHERE phase = 'final' AND step = 3",
-                                NULL, NULL, NULL),
-                   SQLITE_OK);
+  struct tfc_store *other =
+      open_changed("outlier", "UPDATE step SET duration_ns = 1000 * duration_ns WHERE phase = 'final' AND step = 3");
   assert_ok(tfc_report_focus(other, sample.run_id, &args));
   assert_ok(
       tfc_plots_draw(other, (const char *const[]){"spread"}, 1, &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
@@ -239,18 +243,9 @@ static void test_roofline(void **state) {
 static void test_profiled_steps(void **state) {
   (void)state;
   static const char *const names[] = {"steps", "spread"};
-  struct tfc_store *other = NULL;
   struct tfc_query_args args;
-  char copy[128], command[256];
-  snprintf(copy, sizeof copy, "%s/profiled.db", folder);
-  snprintf(command, sizeof command, "cp %s %s", path, copy);
-  assert_int_equal(system(command), 0);
-  assert_ok(tfc_store_open(copy, &(struct tfc_store_options){.write = true}, &other));
-  assert_int_equal(sqlite3_exec(tfc_store_handle(other),
-                                "UPDATE step SET phase = 'profile';"
-                                "UPDATE placement SET name = 'run' WHERE name = 'answer'",
-                                NULL, NULL, NULL),
-                   SQLITE_OK);
+  struct tfc_store *other = open_changed("profiled", "UPDATE step SET phase = 'profile';"
+                                                     "UPDATE placement SET name = 'run' WHERE name = 'answer'");
   assert_ok(tfc_report_focus(other, sample.run_id, &args));
   for (size_t i = 0; i < 2; i++) {
     struct tfc_plot plot = {0};
@@ -285,15 +280,10 @@ static size_t occurrences(const char *text, const char *what) {
 // The page of a step without transfers has a timeline, too, with a bar for each operation and the time of its family.
 static void test_timeline(void **state) {
   (void)state;
-  struct tfc_store *other = NULL;
+  struct tfc_store *other = open_changed("alone", "DELETE FROM transfer");
   struct tfc_text page = {0};
   struct tfc_query_args args;
-  char copy[128], command[256], us[32], text[96];
-  snprintf(copy, sizeof copy, "%s/alone.db", folder);
-  snprintf(command, sizeof command, "cp %s %s", path, copy);
-  assert_int_equal(system(command), 0);
-  assert_ok(tfc_store_open(copy, &(struct tfc_store_options){.write = true}, &other));
-  assert_int_equal(sqlite3_exec(tfc_store_handle(other), "DELETE FROM transfer", NULL, NULL, NULL), SQLITE_OK);
+  char command[256], us[32], text[96];
   assert_ok(tfc_report_html(other, sample.run_id, &page));
   assert_ok(tfc_report_focus(other, sample.run_id, &args));
   tfc_store_close(other);
@@ -439,13 +429,9 @@ static void test_streams(void **state) {
   // The page says why.
   if (!strstr(html.data, "Not drawn: One step, stream by stream (no GPU's profiler recorded the step)"))
     fail_msg("it is not said why streams are missing");
-  char with[120], command[256], sql[512];
-  struct tfc_store *gpu = NULL;
+  char sql[512];
+  struct tfc_store *gpu = open_changed("gpu", "");
   struct tfc_text page = {0};
-  snprintf(with, sizeof with, "%s/gpu.db", folder);
-  snprintf(command, sizeof command, "cp %s %s", path, with);
-  assert_int_equal(system(command), 0);
-  assert_ok(tfc_store_open(with, &(struct tfc_store_options){.write = true}, &gpu));
   int64_t key =
       (int64_t)number("SELECT placement FROM placement JOIN run USING (run_id) WHERE placement_id = best_placement_id");
   int steps = (int)number("SELECT MAX(step) FROM v_op JOIN v_run USING (run_id, placement_id)");
@@ -505,15 +491,9 @@ static void test_streams(void **state) {
 static void test_beside(void **state) {
   (void)state;
   if (strstr(html.data, "id=\"beside\"")) fail_msg("devices that share nothing are compared");
-  char with[120], command[256], text[128], alone[32], beside[32];
-  struct tfc_store *gpu = NULL;
+  char text[128], alone[32], beside[32];
+  struct tfc_store *gpu = open_changed("virtual", "UPDATE device SET label = 'virtual'");
   struct tfc_text page = {0};
-  snprintf(with, sizeof with, "%s/virtual.db", folder);
-  snprintf(command, sizeof command, "cp %s %s", path, with);
-  assert_int_equal(system(command), 0);
-  assert_ok(tfc_store_open(with, &(struct tfc_store_options){.write = true}, &gpu));
-  static const char virtual[] = "UPDATE device SET label = 'virtual'";
-  assert_int_equal(sqlite3_exec(tfc_store_handle(gpu), virtual, NULL, NULL, NULL), SQLITE_OK);
   assert_ok(tfc_report_html(gpu, sample.run_id, &page));
   html_check(page.data);
   const char *section = strstr(page.data, "id=\"beside\"");

@@ -16,9 +16,9 @@
 #include "reports/plot.c"
 #include "reports/reports.h"
 #include "runtime/base/file.h"
+#include "tests/common/change.h"
 #include "tests/common/sample_run.h"
 #include "tests/reports/by_hand.h"
-#include "tests/reports/change.h"
 #include "tests/reports/html.h"
 
 static char folder[64], path[96], sample_path[96];
@@ -62,6 +62,20 @@ static int tear_down(void **state) {
   tfc_store_close(store);
   snprintf(command, sizeof command, "rm -rf %s", folder);
   return system(command);
+}
+
+// Writes the run to a database of its own, changes it there, and returns its page (malloc'd).
+static char *page_of_changed(const char *name, const char *sql) {
+  char file[128];
+  struct tfc_store *db = NULL;
+  struct tfc_text html = {0};
+  snprintf(file, sizeof file, "%s/%s.db", folder, name);
+  assert_ok(write_by_hand(file, "measured"));
+  change_database(file, sql);
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){0}, &db));
+  assert_ok(tfc_report_html(db, -1, &html));
+  tfc_store_close(db);
+  return html.data;
 }
 
 static void tells(const char *text, const char *expected) {
@@ -208,29 +222,21 @@ static void test_map(void **state) {
 // there, and what the step received of nodes that take no time (variables).
 static void test_moved_map(void **state) {
   (void)state;
-  char *kept = strdup(path);
-  struct tfc_store *db = NULL;
-  struct tfc_text html = {0};
-  snprintf(path, sizeof path, "%s/moved.db", folder);
-  assert_ok(write_by_hand(path, "measured"));
-  change("INSERT INTO edge (run_id, edge_id, producer, output, consumer, bytes) VALUES (1, 90, 0, 0, 4, 1000);"
-         " INSERT INTO node (run_id, node_id, unit_id, name, op) VALUES (1, 90, 0, 'net/w', 'Const');"
-         " INSERT INTO edge (run_id, edge_id, producer, output, consumer, bytes) VALUES (1, 91, 90, 0, 4, 9000);"
-         " INSERT INTO transfer (placement, step, position, node_id, output, source, target, bytes, start_ns,"
-         " duration_ns) SELECT DISTINCT placement, step, 900, 90, 0, 0, 1, 9000, 1000, 1000 FROM op;"
-         " INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
-         " op WHERE step = 0");
-  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &db));
-  assert_ok(tfc_report_html(db, -1, &html));
-  char *map = part(html.data, "<section id=\"map\">", "</section>");
+  char *html = page_of_changed(
+      "moved",
+      "INSERT INTO edge (run_id, edge_id, producer, output, consumer, bytes) VALUES (1, 90, 0, 0, 4, 1000);"
+      " INSERT INTO node (run_id, node_id, unit_id, name, op) VALUES (1, 90, 0, 'net/w', 'Const');"
+      " INSERT INTO edge (run_id, edge_id, producer, output, consumer, bytes) VALUES (1, 91, 90, 0, 4, 9000);"
+      " INSERT INTO transfer (placement, step, position, node_id, output, source, target, bytes, start_ns,"
+      " duration_ns) SELECT DISTINCT placement, step, 900, 90, 0, 0, 1, 9000, 1000, 1000 FROM op;"
+      " INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
+      " op WHERE step = 0");
+  char *map = part(html, "<section id=\"map\">", "</section>");
   tells(map, "16.0 kB go to another device, most of it:</p>\n<ol class=\"cuts\"><li>9.0 kB of net/w to net/e</li>\n");
   tells(map, "<li>1.0 kB of net/a to net/c</li>");
   if (strstr(map, "of net/a to net/e")) fail_msg("a tensor counts twice in: %s", map);
   free(map);
-  tfc_text_deinit(&html);
-  tfc_store_close(db);
-  strcpy(path, kept);
-  free(kept);
+  free(html);
 }
 
 // Tests a map of many scopes: boxes overlap only where one is a scope and the other is inside it.
@@ -267,79 +273,52 @@ static void test_nested_map(void **state) {
 // Tests a run on more devices than there are colours: all of them are on the map and in every plot.
 static void test_many_devices(void **state) {
   (void)state;
-  char *kept = strdup(path);
-  struct tfc_store *db = NULL;
-  struct tfc_text html = {0};
-  snprintf(path, sizeof path, "%s/many.db", folder);
-  assert_ok(write_by_hand(path, "measured"));
-  change("WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < 79) INSERT INTO device (run_id,"
-         " device_id, name, kind, label) SELECT 1, n, 'cpu:' || n, 'cpu', 'measured' FROM k;"
-         " UPDATE op SET device_id = 79 WHERE device_id = 1; UPDATE busy SET device_id = 79 WHERE device_id = 1;"
-         " UPDATE memory SET device_id = 79 WHERE device_id = 1;"
-         " UPDATE assignment SET device_id = 79 WHERE device_id = 1;"
-         " UPDATE transfer SET source = CASE source WHEN 1 THEN 79 ELSE 0 END,"
-         " target = CASE target WHEN 1 THEN 79 ELSE 0 END;"
-         " INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
-         " op WHERE step = 0");
-  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &db));
-  assert_ok(tfc_report_html(db, -1, &html));
-  char *map = part(html.data, "<section id=\"map\">", "</section>");
+  char *html = page_of_changed(
+      "many",
+      "WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < 79) INSERT INTO device (run_id,"
+      " device_id, name, kind, label) SELECT 1, n, 'cpu:' || n, 'cpu', 'measured' FROM k;"
+      " UPDATE op SET device_id = 79 WHERE device_id = 1; UPDATE busy SET device_id = 79 WHERE device_id = 1;"
+      " UPDATE memory SET device_id = 79 WHERE device_id = 1;"
+      " UPDATE assignment SET device_id = 79 WHERE device_id = 1;"
+      " UPDATE transfer SET source = CASE source WHEN 1 THEN 79 ELSE 0 END,"
+      " target = CASE target WHEN 1 THEN 79 ELSE 0 END;"
+      " INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
+      " op WHERE step = 0");
+  char *map = part(html, "<section id=\"map\">", "</section>");
   tells(map, "cpu:79 218.0 us</span>");
   tells(map, "Some devices have the same colour");
   tells(map, "90deg,var(--d15) 0.0% 100.0%)");
   tells(map, "7.0 kB go to another device");
   if (strstr(map, "var(--line)")) fail_msg("a box without a colour in: %s", map);
-  if (strstr(html.data, "gnuplot failed")) fail_msg("%.400s", strstr(html.data, "gnuplot failed"));
+  if (strstr(html, "gnuplot failed")) fail_msg("%.400s", strstr(html, "gnuplot failed"));
   free(map);
-  tfc_text_deinit(&html);
-  tfc_store_close(db);
-  strcpy(path, kept);
-  free(kept);
+  free(html);
 }
 
 // Operations that take too little to be seen are one box, which says how many they are.
 static void test_small_operations(void **state) {
   (void)state;
-  char *kept = strdup(path);
-  struct tfc_store *db = NULL;
-  struct tfc_text html = {0};
-  snprintf(path, sizeof path, "%s/small.db", folder);
-  assert_ok(write_by_hand(path, "measured"));
-  change("UPDATE op SET duration_ns = 1000 WHERE node_id IN (0, 2)");
-  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &db));
-  assert_ok(tfc_report_html(db, -1, &html));
-  char *map = part(html.data, "<section id=\"map\">", "</section>");
+  char *html = page_of_changed("small", "UPDATE op SET duration_ns = 1000 WHERE node_id IN (0, 2)");
+  char *map = part(html, "<section id=\"map\">", "</section>");
   tells(map, "title=\"small parts of net 2.00 us\""); // a and c, of a, b, c, d and e
   if (strstr(map, "title=\"net/a ") || !strstr(map, "title=\"net/b ")) fail_msg("%s", map);
   free(map);
-  tfc_text_deinit(&html);
-  tfc_store_close(db);
-  strcpy(path, kept);
-  free(kept);
+  free(html);
 }
 
 // A scope of many small equal parts is one box of its own name, not "small parts" of it.
 static void test_scope_of_small_parts(void **state) {
   (void)state;
-  char *kept = strdup(path);
-  struct tfc_store *db = NULL;
-  struct tfc_text html = {0};
-  snprintf(path, sizeof path, "%s/parts.db", folder);
-  assert_ok(write_by_hand(path, "measured"));
-  change("WITH RECURSIVE k(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM k WHERE n < 299) INSERT INTO node (run_id,"
-         " node_id, unit_id, name, op) SELECT 1, 1000 + n, 0, 'soft/step' || n || '/x', 'Relu' FROM k;"
-         " INSERT INTO op (placement, step, position, node_id, device_id, start_ns, duration_ns) SELECT DISTINCT"
-         " o.placement, o.step, n.node_id, n.node_id, 0, 1000, 1000 FROM op o, node n WHERE n.node_id >= 1000");
-  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &db));
-  assert_ok(tfc_report_html(db, -1, &html));
-  char *map = part(html.data, "<section id=\"map\">", "</section>");
+  char *html = page_of_changed(
+      "parts", "WITH RECURSIVE k(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM k WHERE n < 299) INSERT INTO node (run_id,"
+               " node_id, unit_id, name, op) SELECT 1, 1000 + n, 0, 'soft/step' || n || '/x', 'Relu' FROM k;"
+               " INSERT INTO op (placement, step, position, node_id, device_id, start_ns, duration_ns) SELECT DISTINCT"
+               " o.placement, o.step, n.node_id, n.node_id, 0, 1000, 1000 FROM op o, node n WHERE n.node_id >= 1000");
+  char *map = part(html, "<section id=\"map\">", "</section>");
   tells(map, "title=\"soft/ 300.0 us\"><span>soft</span>");
   if (strstr(map, "small parts of soft")) fail_msg("%s", map);
   free(map);
-  tfc_text_deinit(&html);
-  tfc_store_close(db);
-  strcpy(path, kept);
-  free(kept);
+  free(html);
 }
 
 // The page says once of which step its figures are.

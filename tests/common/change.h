@@ -1,6 +1,6 @@
-// Changes a database by SQL, for tests of what reports make of unusual runs.
-#ifndef TFC_TESTS_REPORTS_CHANGE_H
-#define TFC_TESTS_REPORTS_CHANGE_H
+// Changes a database by SQL, for tests of runs that are unusual, or that another program changed.
+#ifndef TFC_TESTS_COMMON_CHANGE_H
+#define TFC_TESTS_COMMON_CHANGE_H
 
 #include <sqlite3.h>
 
