@@ -110,9 +110,9 @@ static tfc_status add_other(const struct writer *w, int64_t id, const char *role
   return w->step || us != us ? NULL : tfc_store_add_load(w->store, key, &(struct tfc_store_load){.load_us = us});
 }
 
-// Returns the devices of the units under a baseline of the document; NULL: they are not known, or nobody will ask for
-// them: of a database in memory, the page shows only the expert's. `single` [unit_count] is the array for a single
-// device.
+// Returns the device of each unit under a baseline of the document. NULL: it is not known, or is not stored, because
+// the graph is too large, or because the database is only in memory: its one reader is the page, which shows no
+// baseline's devices but the expert's. `single` [unit_count]: memory for the result if the baseline is one device.
 static const tfc_device_id *devices_of(const struct writer *w, uint32_t baseline, tfc_device_id *single) {
   const struct tfc_placement *f = w->r->document;
   const tfc_str name = f->baselines[baseline].name;

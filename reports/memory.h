@@ -17,9 +17,9 @@
 // the start of the first of them. An operation whose result is as large as its input, of which it is the only reader,
 // is taken to work in place, so that its input is held until it starts; products and convolutions cannot.
 //
-// A moment is nanoseconds * 2^20, and within them: what ends then, transfers that begin, and operations in their order,
-// each with its end behind its start if it takes no time. So the input and the result of an operation that takes no
-// time are held together.
+// Times in the query are nanoseconds * 2^20, plus a number that orders what happens in the same nanosecond: first what
+// ends (0), then transfers that begin (1), then operations by their position p: they begin at 2p + 1 and, if they take
+// no time, end at 2p + 2. So the input and the result of an operation that takes no time are held together.
 #define TFC_SQL_HELD                                                                                                   \
   "WITH m AS MATERIALIZED (SELECT COALESCE(MAX(label = 'modelled'), 0) AS simulated FROM v_result WHERE "              \
   "run_id = :run AND placement_id = :placement), o AS MATERIALIZED (SELECT node_id, node, device, s * "                \

@@ -4,7 +4,8 @@
 
 #include "reports/traced.h"
 
-// The queries besides those of the traced step: what transfers between devices take, and which nodes move together.
+// The queries that this needs in addition to those of the traced step. links: the times of transfers between two
+// devices, by bytes; units: the unit of each node (the nodes of a unit move together), and the bytes of its outputs.
 extern const char tfc_report_sql_links[], tfc_report_sql_units[];
 
 // Fills `out` with a row for each unit (v_node.unit_id) that one could move, to where that wins most, the largest

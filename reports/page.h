@@ -28,7 +28,7 @@ void tfc_page_escaped(struct tfc_page *p, tfc_str text);
 void tfc_page_query(struct tfc_page *p, const char *summary, const char *sql);
 double tfc_page_number(const struct tfc_page *p, const char *column); // of the run's row
 tfc_str tfc_page_text(const struct tfc_page *p, const char *column);
-bool tfc_page_profiled(const struct tfc_page *p);                        // a run of tfc-run, which searched nothing
+bool tfc_page_profiled(const struct tfc_page *p); // a run of tfc-run, which searched nothing
 bool tfc_page_modelled(const struct tfc_page *p); // nothing was run: the page shows the results of a simulation
 tfc_str tfc_page_base_name(tfc_str path);
 
