@@ -119,14 +119,6 @@ out:
   return s;
 }
 
-// Returns the operation that a node's work is fused into; TFC_NONE: it is not fused.
-static uint32_t done_by(const struct tfc_plan_info *info, uint32_t node) {
-  if (!info->runs_in || info->runs_in[node] == node) return TFC_NONE;
-  for (int hops = 0; hops < 64 && info->runs_in[node] != node && info->runs_in[node] != TFC_NONE; hops++)
-    node = info->runs_in[node];
-  return node;
-}
-
 // Plans the step on one local device, to find which nodes run as operations and which are elided.
 static tfc_status plan_step(struct described *d) {
   const struct tfc_step_spec *step = &d->step.spec;
@@ -164,7 +156,7 @@ static tfc_status plan_step(struct described *d) {
   if (!d->ops || !d->done_by || !runs) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t i = 0; i < info->op_count; i++) runs[info->ops[i].node] = true;
   for (uint32_t i = 0; i < g->node_count; i++) {
-    d->done_by[i] = done_by(info, i);
+    d->done_by[i] = tfc_plan_done_by(info, i);
     if (runs[i] || d->done_by[i] != TFC_NONE) d->ops[d->op_count++] = i;
   }
   if (d->op_count == 0)
