@@ -43,12 +43,6 @@ struct found {
   struct tfc_attention a;
 };
 
-static bool launches(const struct tfc_ir *ir, uint16_t device) {
-  const struct tfc_device_driver *driver = ir->devices[device]->driver;
-  return !driver->host_kernels && driver->has_kernel && driver->has_kernel(&attention_def, TFC_FLOAT) &&
-         driver->has_kernel(&gradients_def, TFC_FLOAT);
-}
-
 // --- The graph around an operation -----------------------------------------------------------------------------------
 static bool is_plain(const struct tfc_ir *ir, uint32_t id) {
   const struct tfc_ir_op *op = &ir->ops.data[id];
@@ -58,7 +52,8 @@ static bool is_plain(const struct tfc_ir *ir, uint32_t id) {
   for (uint32_t k = 0; k < op->input_count; k++)
     if (op->inputs[k].value == TFC_NONE || op->inputs[k].variable != TFC_NONE) return false;
   const struct tfc_ir_value *v = &ir->values.data[op->outputs[0]];
-  return v->dtype == TFC_FLOAT && v->planned && v->alias == TFC_NONE && launches(ir, op->device);
+  return v->dtype == TFC_FLOAT && v->planned && v->alias == TFC_NONE &&
+         tfc_ir_launches(ir, op->device, &attention_def) && tfc_ir_launches(ir, op->device, &gradients_def);
 }
 static bool is_whole(const struct tfc_ir *ir, const struct tfc_ir_input *in) { // the value with its own shape
   return !in->view || tfc_shape_equal(in->view, &ir->values.data[in->value].shape);
@@ -121,9 +116,8 @@ static bool contains(const struct found *f, uint32_t op) {
   return false;
 }
 
-// --- Finding attention
-// ------------------------------------------------------------------------------------------------- Goes from the
-// softmax back to the product of queries and keys; everything on the way has one reader.
+// --- Finding attention ----------------------------------------------------------------------------------------------
+// Goes from the softmax back to the product of queries and keys; everything on the way has one reader.
 static bool find_scores(const struct search *s, struct found *f) {
   const struct tfc_ir *ir = s->ir;
   const struct tfc_ir_input *in = &ir->ops.data[f->softmax].inputs[0];
@@ -259,8 +253,7 @@ static bool find_attention(const struct search *s, uint32_t softmax, struct foun
   return find_gradients(s, f, d_values, products[!first], products[first]);
 }
 
-// --- Shapes
-// ------------------------------------------------------------------------------------------------------------
+// --- Shapes ---------------------------------------------------------------------------------------------------------
 static bool has_shape(const struct tfc_ir *ir, const struct tfc_ir_input *in, const struct tfc_shape *like,
                       int64_t rows, int64_t columns) {
   const struct tfc_shape *x = tfc_ir_shape(ir, in);
@@ -343,8 +336,7 @@ static struct tfc_attention_strides give(const struct search *s, struct found *f
   return strides_of(&f->a, rows, columns, between);
 }
 
-// --- Making the operations
-// -----------------------------------------------------------------------------------------------
+// --- Making the operations ------------------------------------------------------------------------------------------
 static tfc_status make(struct search *s, const struct group *g, struct tfc_ir_op *op, uint32_t *out_id) {
   struct tfc_ir *ir = s->ir;
   op->device = ir->ops.data[g->ops[0]].device;
@@ -427,13 +419,12 @@ static tfc_status join_attention(struct tfc_ir *ir) {
   tfc_status status = NULL;
   struct search s = {.ir = ir};
   const uint32_t count = (uint32_t)ir->ops.count;
-  bool any = false;
-  for (uint16_t d = 0; d < ir->device_count; d++) any |= launches(ir, d);
-  if (!any) return NULL;
+  if (!tfc_ir_any_launches(ir, &attention_def)) return NULL;
   TFC_TRY(status, tfc_ir_readers(ir, &s.arena, &s.readers));
   for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_op_def *def = ir->ops.data[i].def;
     struct found f;
-    if (is_plain(ir, i) && tfc_plan_trait_of(ir->ops.data[i].def) == TFC_PLAN_SOFTMAX && find_attention(&s, i, &f) &&
+    if (def && tfc_plan_trait_of(def) == TFC_PLAN_SOFTMAX && is_plain(ir, i) && find_attention(&s, i, &f) &&
         fits(ir, &f))
       TFC_TRY(status, join(&s, &f));
   }

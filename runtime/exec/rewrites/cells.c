@@ -49,15 +49,10 @@ struct cell {
   uint32_t begins[2][2];
 };
 
-static bool launches(const struct tfc_ir *ir, uint16_t device) {
-  const struct tfc_device_driver *driver = ir->devices[device]->driver;
-  return !driver->host_kernels && driver->has_kernel && driver->has_kernel(&rows_def, TFC_FLOAT);
-}
-
 static bool is_plain(const struct cells *c, uint32_t id) {
   const struct tfc_ir_op *op = &c->ir->ops.data[id];
   return !op->dead && !op->joint && !op->prepared && !op->wanted && op->def && !op->output_variables &&
-         launches(c->ir, op->device);
+         tfc_ir_launches(c->ir, op->device, &rows_def);
 }
 
 // Whether all inputs are float32 matrices of known shape, except those from `end` on.
@@ -284,9 +279,7 @@ static tfc_status divide_cells(struct tfc_ir *ir) {
   tfc_status s = NULL;
   struct cells c = {.ir = ir, .op_count = (uint32_t)ir->ops.count};
   struct tfc_intmap first = {0}; // by matrix, the first product with it
-  bool any = false;
-  for (uint16_t d = 0; d < ir->device_count; d++) any |= launches(ir, d);
-  if (!any) return NULL;
+  if (!tfc_ir_any_launches(ir, &rows_def)) return NULL;
   c.next = TFC_ARENA_ARRAY(&c.arena, uint32_t, c.op_count + 1),
   c.last = TFC_ARENA_ARRAY(&c.arena, uint32_t, c.op_count + 1);
   c.todo = TFC_ARENA_ARRAY(&c.arena, uint32_t, c.op_count + 1);

@@ -254,8 +254,7 @@ static void join_beside(struct fusion *f) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     struct tfc_operands from;
     uint32_t count = 0, first = TFC_NONE;
-    const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
-    if (driver->host_kernels || !driver->chains || !tfc_operands_of(ir, op, &from)) continue;
+    if (!tfc_ir_launches(ir, op->device, NULL) || !tfc_operands_of(ir, op, &from)) continue;
     if (!tfc_joins_columns(&from.of, &count)) continue;
     bool all = true; // nothing else reads what is put together, and one chain can compute it
     for (uint32_t k = 0; k < count && all; k++) {

@@ -12,11 +12,6 @@
 static const struct tfc_op_def bias_def = {
     .name = "_BiasProduct", .inputs = "a: float, b: float, bias: float", .outputs = "y: float"};
 
-static bool launches(const struct tfc_ir *ir, uint16_t device) {
-  const struct tfc_device_driver *driver = ir->devices[device]->driver;
-  return !driver->host_kernels && driver->chains && driver->has_kernel && driver->has_kernel(&bias_def, TFC_FLOAT);
-}
-
 // What an operation that adds a bias reads: numbers of its inputs.
 struct adds {
   uint32_t product, bias;
@@ -43,7 +38,8 @@ static bool is_chain(const struct tfc_chain *chain, const struct tfc_ir_op *op, 
 }
 
 static bool adds_bias(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct adds *out) {
-  if (op->dead || op->joint || op->wanted || !op->def || op->output_variables || !launches(ir, op->device))
+  if (op->dead || op->joint || op->wanted || !op->def || op->output_variables ||
+      !tfc_ir_launches(ir, op->device, &bias_def))
     return false;
   const struct tfc_chain *chain = tfc_rewrites_chain_of(op);
   if (chain) return is_chain(chain, op, out);
@@ -124,7 +120,9 @@ static tfc_status add_biases(struct tfc_ir *ir) {
   struct tfc_ir_readers readers;
   tfc_status s = NULL;
   const uint32_t count = (uint32_t)ir->ops.count;
-  bool *waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
+  bool *waits = NULL;
+  if (!tfc_ir_any_launches(ir, &bias_def)) return NULL;
+  waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
   if (!waits) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));

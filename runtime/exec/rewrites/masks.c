@@ -39,17 +39,13 @@ static const struct tfc_op_def keep_def = {.name = "_Keep",
                                            .broadcasts = true,
                                            .elementwise = &(const struct tfc_elementwise){.binary = keep_loops}};
 
-static bool launches(const struct tfc_device_driver *driver) {
-  return driver->chains && !driver->host_kernels;
-}
-
 static bool is_plain(const struct tfc_ir *ir, const struct tfc_ir_op *op, tfc_plan_trait trait, uint32_t inputs) {
   if (op->dead || op->joint || op->prepared || op->wanted || !op->def || tfc_plan_trait_of(op->def) != trait)
     return false;
   if (op->input_count != inputs || op->output_count != 1 || op->outputs[0] == TFC_NONE) return false;
-  const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
   const struct tfc_ir_value *y = &ir->values.data[op->outputs[0]];
-  return launches(driver) && !op->host.all && y->planned && y->alias == TFC_NONE && tfc_shape_is_static(&y->shape);
+  return tfc_ir_launches(ir, op->device, NULL) && !op->host.all && y->planned && y->alias == TFC_NONE &&
+         tfc_shape_is_static(&y->shape);
 }
 
 static bool is_float(const struct tfc_ir *ir, const struct tfc_ir_input *in) {
@@ -90,9 +86,7 @@ static tfc_status become_floats(struct tfc_ir *ir) {
   struct tfc_arena arena = {0};
   struct tfc_ir_readers readers;
   tfc_status s = NULL;
-  bool any = false;
-  for (uint32_t d = 0; d < ir->device_count; d++) any |= launches(ir->devices[d]->driver);
-  if (!any) return NULL;
+  if (!tfc_ir_any_launches(ir, NULL)) return NULL;
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (uint32_t i = 0; i < ir->ops.count; i++) {
     struct tfc_ir_op *op = &ir->ops.data[i];

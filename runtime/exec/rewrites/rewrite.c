@@ -103,6 +103,18 @@ void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by) {
   ir->replaced.data[old] = by;
 }
 
+bool tfc_ir_launches(const struct tfc_ir *ir, uint16_t device, const struct tfc_op_def *def) {
+  const struct tfc_device_driver *driver = ir->devices[device]->driver;
+  return !driver->host_kernels && driver->chains &&
+         (!def || (driver->has_kernel && driver->has_kernel(def, TFC_FLOAT)));
+}
+
+bool tfc_ir_any_launches(const struct tfc_ir *ir, const struct tfc_op_def *def) {
+  for (uint16_t d = 0; d < ir->device_count; d++)
+    if (tfc_ir_launches(ir, d, def)) return true;
+  return false;
+}
+
 tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, struct tfc_ir_readers *out) {
   uint32_t *begin = TFC_ARENA_ARRAY(arena, uint32_t, ir->values.count + 2), *ops = NULL;
   if (!begin) return tfc_status_no_memory("planning a step");

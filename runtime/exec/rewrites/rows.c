@@ -22,11 +22,6 @@ struct search {
   uint32_t *order, count;          // ops, producers first
 };
 
-static bool launches(const struct tfc_ir *ir, uint16_t device) {
-  const struct tfc_device_driver *driver = ir->devices[device]->driver;
-  return !driver->host_kernels && driver->chains && driver->has_kernel && driver->has_kernel(&tfc_rows_def, TFC_FLOAT);
-}
-
 // Whether `to` reads the tensor by the same indices by which `from` wrote it: element by element, so that each thread
 // reads what it wrote itself, or one number for a row, which all threads of the row have.
 static bool reads_alike(const struct tfc_rows_member *from, uint32_t written, const struct tfc_rows_member *to,
@@ -122,15 +117,13 @@ static tfc_status join_rows(struct tfc_ir *ir) {
   struct search s = {.ir = ir};
   const uint32_t count = (uint32_t)ir->ops.count;
   bool any = false;
-  for (uint16_t d = 0; d < ir->device_count; d++) any |= launches(ir, d);
-  if (!any) return NULL;
-  any = false;
+  if (!tfc_ir_any_launches(ir, &tfc_rows_def)) return NULL;
   s.members = TFC_ARENA_ARRAY(&s.arena, struct tfc_rows_member, count + 1);
   s.waits = TFC_ARENA_ARRAY(&s.arena, bool, count + 1);
   if (!s.members || !s.waits) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (size_t e = 0; e < ir->edges.count; e++) s.waits[ir->edges.data[e].to] = true;
   for (uint32_t i = 0; i < count; i++) {
-    if (!launches(ir, ir->ops.data[i].device)) continue;
+    if (!tfc_ir_launches(ir, ir->ops.data[i].device, &tfc_rows_def)) continue;
     TFC_TRY(status, tfc_rows_member_of(ir, i, &s.members[i]));
     any |= s.members[i].reduces;
   }

@@ -16,11 +16,6 @@ struct search {
   bool is_merging;
 };
 
-static bool launches(const struct tfc_ir *ir, uint16_t device) {
-  const struct tfc_device_driver *driver = ir->devices[device]->driver;
-  return !driver->host_kernels && driver->has_kernel && driver->has_kernel(&sums_def, TFC_FLOAT);
-}
-
 // Whether this value is a sum of squares that only one operation reads.
 static bool is_sum(const struct search *s, uint32_t v) {
   const struct tfc_ir *ir = s->ir;
@@ -32,7 +27,7 @@ static bool is_sum(const struct search *s, uint32_t v) {
   const struct tfc_ir_op *op = &ir->ops.data[value->op];
   return !op->dead && !op->joint && !op->prepared && !op->wanted && !op->host.all && op->def &&
          tfc_plan_trait_of(op->def) == TFC_PLAN_HALF_SQUARES && op->input_count == 1 &&
-         op->inputs[0].value != TFC_NONE && launches(ir, op->device);
+         op->inputs[0].value != TFC_NONE && tfc_ir_launches(ir, op->device, &sums_def);
 }
 
 static tfc_status make_one(struct search *s, const uint32_t *ops, uint32_t count) {
@@ -82,9 +77,7 @@ static tfc_status join_squares(struct tfc_ir *ir) {
   tfc_status status = NULL;
   struct search s = {.ir = ir};
   const uint32_t count = (uint32_t)ir->ops.count;
-  bool any = false;
-  for (uint16_t d = 0; d < ir->device_count; d++) any |= launches(ir, d);
-  if (!any) return NULL;
+  if (!tfc_ir_any_launches(ir, &sums_def)) return NULL;
   TFC_TRY(status, tfc_ir_readers(ir, &s.arena, &s.readers));
   for (uint32_t i = 0; i < count; i++) {
     uint32_t sums = 0;

@@ -31,11 +31,6 @@ struct finding {
 };
 
 // --- Looking at operations -----------------------------------------------------------------------------------------
-static bool launches(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
-  const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
-  return driver->chains && !driver->host_kernels;
-}
-
 static bool may_be_stacked(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
   enum {
     flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_VARIABLE | TFC_OP_HOST | TFC_OP_ASYNC | TFC_OP_SAVES |
@@ -43,7 +38,7 @@ static bool may_be_stacked(const struct tfc_ir *ir, const struct tfc_ir_op *op) 
   };
   return !op->dead && !op->joint && !op->prepared && !op->wanted && op->def && !(op->def->flags & flags) &&
          !op->def->node_state && !op->output_variables && !op->host.all && op->input_count <= TFC_STACK_INPUTS &&
-         launches(ir, op);
+         tfc_ir_launches(ir, op->device, NULL);
 }
 
 // Whether this value can be one piece of a stacked tensor.
@@ -450,7 +445,7 @@ static tfc_status find_sums(struct finding *f, uint32_t *ops, uint32_t *scratch)
   for (uint32_t i = 0; i < f->op_count; i++) {
     const struct tfc_ir_op *op = &ir->ops.data[i];
     if (op->dead || op->joint || op->prepared || op->wanted || !op->def || op->def->role != TFC_ROLE_ADD_N) continue;
-    if (!launches(ir, op) || f->w.stack_of[i] != TFC_NONE || op->outputs[0] == TFC_NONE) continue;
+    if (!tfc_ir_launches(ir, op->device, NULL) || f->w.stack_of[i] != TFC_NONE || op->outputs[0] == TFC_NONE) continue;
     if (!ir->values.data[op->outputs[0]].planned || ir->values.data[op->outputs[0]].alias != TFC_NONE) continue;
     TFC_RETURN_IF_ERROR(try_totals(f, i));
     TFC_RETURN_IF_ERROR(try_terms(f, i, ops));
@@ -463,10 +458,7 @@ static tfc_status stack_steps(struct tfc_ir *ir) {
   tfc_status s = NULL;
   const uint32_t n = (uint32_t)ir->ops.count;
   struct finding f = {.w.ir = ir, .op_count = n};
-  bool any = false;
-  for (uint32_t d = 0; d < ir->device_count; d++)
-    any |= ir->devices[d]->driver->chains && !ir->devices[d]->driver->host_kernels;
-  if (!any) return NULL;
+  if (!tfc_ir_any_launches(ir, NULL)) return NULL;
   struct tfc_arena *arena = &f.w.arena;
   uint32_t *ops = TFC_ARENA_ARRAY(arena, uint32_t, n + 1), *scratch = TFC_ARENA_ARRAY(arena, uint32_t, n + 1);
   f.seen = TFC_ARENA_ARRAY(arena, uint32_t, n + 1), f.todo = TFC_ARENA_ARRAY(arena, uint32_t, n + 1);

@@ -101,10 +101,9 @@ static tfc_status all_together(struct tfc_ir *ir) {
   tfc_status s = NULL;
   const size_t count = ir->ops.count;
   for (uint16_t d = 0; d < ir->device_count && !s; d++) {
-    const struct tfc_device_driver *driver = ir->devices[d]->driver;
     struct together t = {.ir = ir, .device = d};
     bool any = false;
-    if (!driver->chains || driver->host_kernels) continue;
+    if (!tfc_ir_launches(ir, d, NULL)) continue;
     t.is_update = TFC_ARENA_ARRAY(&t.arena, bool, ir->ops.count + 1);
     t.follows = TFC_ARENA_ARRAY(&t.arena, bool, ir->ops.count + 1);
     t.todo = TFC_ARENA_ARRAY(&t.arena, uint32_t, ir->ops.count + 1);

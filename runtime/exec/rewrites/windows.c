@@ -18,8 +18,7 @@ struct windows {
 };
 
 static struct tfc_chain_op *chain_of(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
-  const struct tfc_device_driver *driver = op->dead ? NULL : ir->devices[op->device]->driver;
-  return driver && driver->chains && !driver->host_kernels && tfc_rewrites_chain_of(op) ? op->state : NULL;
+  return !op->dead && tfc_ir_launches(ir, op->device, NULL) && tfc_rewrites_chain_of(op) ? op->state : NULL;
 }
 
 static uint32_t readers_of(const struct windows *w, uint32_t value) {
@@ -104,8 +103,7 @@ static tfc_status drop_unread(struct windows *w) {
     struct tfc_operands from;
     uint32_t which = 0;
     int64_t first = 0;
-    const struct tfc_device_driver *driver = ir->devices[op->device]->driver;
-    if (!driver->chains || driver->host_kernels || op->wanted || !tfc_operands_of(ir, op, &from)) continue;
+    if (!tfc_ir_launches(ir, op->device, NULL) || op->wanted || !tfc_operands_of(ir, op, &from)) continue;
     bool unread = op->output_count && tfc_takes_columns(&from.of, 0, &which, &first);
     for (uint32_t k = 0; k < op->output_count && unread; k++)
       unread =
