@@ -4,17 +4,11 @@
 #include "tests/common/test.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "runtime/device/cuda/device.h"
-#include "runtime/exec/session.h"
-#include "runtime/graph/builder.h"
 #include "runtime/pass/pass.h"
 #include "tests/cuda_kernels/host.h"
-#include "tests/cuda_kernels/streams.h"
-
-enum { STEPS = 4, MOST_FEEDS = 5, MOST_FETCHES = 6, MOST = 200000 };
+#include "tests/cuda_steps/fed_step.h"
 
 enum mask { NO_MASK, CAUSAL, FED, HOLES };
 enum odd { // one thing that forbids it, or nothing
@@ -34,20 +28,10 @@ struct form {
   enum odd odd;
 };
 
-struct made {
-  struct tfc_builder *builder;
-  struct tfc_output feeds[MOST_FEEDS], fetches[MOST_FETCHES];
-  struct tfc_shape shapes[MOST_FEEDS];
-  uint32_t feed_count, fetch_count;
-};
-static struct tfc_output feed(struct made *m, struct tfc_shape shape) {
-  m->shapes[m->feed_count] = shape;
-  return m->feeds[m->feed_count++] = tfc_add_placeholder(m->builder, "", TFC_FLOAT, &shape);
-}
-static struct tfc_output exchange(struct made *m, struct tfc_output x) {
+static struct tfc_output exchange(struct fed_step *m, struct tfc_output x) {
   return tfc_add2(m->builder, "Transpose", x, tfc_add_i32_vector(m->builder, (int32_t[]){0, 2, 1, 3}, 4));
 }
-static struct tfc_output operand(struct made *m, const struct form *f, int64_t rows, int64_t columns,
+static struct tfc_output operand(struct fed_step *m, const struct form *f, int64_t rows, int64_t columns,
                                  struct tfc_output *source) {
   *source = feed(m, f->rank3       ? TFC_SHAPE(f->heads, rows, columns)
                     : f->exchanged ? TFC_SHAPE(f->batch, rows, f->heads, columns)
@@ -55,13 +39,13 @@ static struct tfc_output operand(struct made *m, const struct form *f, int64_t r
   const struct tfc_output x = *source = tfc_add1(m->builder, "Sin", *source); // as a layer before it
   return f->exchanged ? exchange(m, x) : x;
 }
-static struct tfc_output product(struct made *m, struct tfc_output a, struct tfc_output b, bool adj_y) {
+static struct tfc_output product(struct fed_step *m, struct tfc_output a, struct tfc_output b, bool adj_y) {
   const struct tfc_attr attrs[] = {tfc_attr_bool("adj_x", false), tfc_attr_bool("adj_y", adj_y)};
   return tfc_add(m->builder, "BatchMatMulV2", NULL, (struct tfc_output[]){a, b}, 2, attrs, 2);
 }
 // Causal: a query sees keys up to its own. Holes: it does not see any of the first 70 keys, by -inf; without gradients
 // the second query sees none at all, and its result is NaN.
-static struct tfc_output constant_mask(struct made *m, const struct form *f) {
+static struct tfc_output constant_mask(struct fed_step *m, const struct form *f) {
   struct tfc_tensor t = {0};
   assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(f->queries, f->keys), &t));
   for (int64_t i = 0; i < f->queries; i++)
@@ -74,9 +58,9 @@ static struct tfc_output constant_mask(struct made *m, const struct form *f) {
   return o;
 }
 
-static void build(struct made *m, const struct form *f, struct tfc_graph **out) {
+static void build(struct fed_step *m, const struct form *f, struct tfc_graph **out) {
   struct tfc_output sources[4];
-  *m = (struct made){0};
+  *m = (struct fed_step){0};
   assert_ok(tfc_builder_create(NULL, &m->builder));
   const struct tfc_output q = operand(m, f, f->queries, f->depth, &sources[0]),
                           k = operand(m, f, f->keys, f->depth, &sources[1]),
@@ -107,50 +91,11 @@ static void build(struct made *m, const struct form *f, struct tfc_graph **out) 
   assert_ok(tfc_builder_finish(m->builder, out));
 }
 
-struct outcome {
-  float values[MOST];
-  size_t count;
-  uint32_t ops;
-};
-static void run(const struct tfc_graph *g, const struct made *m, const char *devices, bool all, struct outcome *out) {
-  struct tfc_device_set set = {0};
-  struct tfc_session *session = NULL;
-  struct tfc_plan *plan = NULL;
-  struct tfc_tensor values[MOST_FEEDS] = {{0}};
-  assert_ok(tfc_devices_open(devices, NULL, 0, &set));
-  struct tfc_session_options with = {.devices = &set};
+static void run(const struct tfc_graph *g, const struct fed_step *m, const char *devices, bool all,
+                struct outcome *out) {
+  struct tfc_session_options with = {0};
   if (all) with.execution.rewrites = TFC_REWRITES_ALL, with.execution.gpu_math = TFC_MATH_FLOAT32;
-  assert_ok(tfc_session_create(g, &with, &session));
-  for (uint32_t k = 0; k < m->feed_count; k++) {
-    assert_ok(tfc_tensor_create(TFC_FLOAT, &m->shapes[k], &values[k]));
-    for (int64_t i = 0; i < tfc_tensor_elements(&values[k]); i++)
-      ((float *)values[k].data)[i] = (float)((i * 7 + k) * 37 % 101 - 50) * 0.06f;
-  }
-  const struct tfc_run_spec spec = {.feeds = m->feeds,
-                                    .feed_count = m->feed_count,
-                                    .feed_shapes = m->shapes,
-                                    .fetches = m->fetches,
-                                    .fetch_count = m->fetch_count};
-  assert_ok(tfc_plan_create(session, &spec, &plan));
-  out->ops = tfc_plan_info(plan)->op_count;
-  for (uint32_t i = 0; getenv("VERBOSE") && i < out->ops; i++)
-    print_message("  %.*s\n", TFC_STR_ARG(g->nodes[tfc_plan_info(plan)->ops[i].node].op));
-  for (int i = 0; i < STEPS; i++) { // the first steps are not captured
-    struct tfc_tensor got[MOST_FETCHES] = {{0}};
-    assert_ok(tfc_plan_run(plan, values, got, NULL));
-    out->count = 0;
-    for (uint32_t k = 0; k < m->fetch_count; k++) {
-      const size_t count = got[k].size / sizeof(float);
-      assert_true(out->count + count <= MOST);
-      memcpy(out->values + out->count, got[k].data, got[k].size);
-      out->count += count;
-      tfc_tensor_release(&got[k]);
-    }
-  }
-  for (uint32_t k = 0; k < m->feed_count; k++) tfc_tensor_release(&values[k]);
-  tfc_plan_free(plan);
-  tfc_session_free(session);
-  tfc_devices_close(&set);
+  run_fed_step(g, m, devices, with, 0.06f, 0, out);
 }
 
 static void compare(const struct outcome *want, const struct outcome *got) {
@@ -167,7 +112,7 @@ static struct outcome host, apart, joined, again;
 
 // Returns how many operations the rewrite saves.
 static uint32_t check(const struct form *f) {
-  struct made m;
+  struct fed_step m;
   struct tfc_graph *g = NULL;
   build(&m, f, &g);
   run(g, &m, "cpu:0", false, &host);

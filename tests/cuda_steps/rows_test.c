@@ -4,45 +4,27 @@
 #include "tests/common/test.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "runtime/base/random.h"
 #include "runtime/device/cuda/device.h"
-#include "runtime/exec/session.h"
-#include "runtime/graph/builder.h"
 #include "runtime/pass/pass.h"
 #include "tests/cuda_kernels/host.h"
-#include "tests/cuda_kernels/streams.h"
+#include "tests/cuda_steps/fed_step.h"
 
-enum { STEPS = 5, MOST_TENSORS = 8, MOST = 400000 }; // the first steps are not captured
-
-// A step and the shapes of what it is fed.
-struct made {
-  struct tfc_builder *builder;
-  struct tfc_output feeds[MOST_TENSORS], fetches[MOST_TENSORS];
-  struct tfc_shape shapes[MOST_TENSORS];
-  uint32_t feed_count, fetch_count;
-};
-
-static struct tfc_output feed(struct made *m, struct tfc_shape shape) {
-  m->shapes[m->feed_count] = shape;
-  return m->feeds[m->feed_count++] = tfc_add_placeholder(m->builder, "", TFC_FLOAT, &shape);
-}
-static struct tfc_output one(struct made *m, const char *op, struct tfc_output x) {
+static struct tfc_output one(struct fed_step *m, const char *op, struct tfc_output x) {
   return tfc_add1(m->builder, op, x);
 }
-static struct tfc_output two(struct made *m, const char *op, struct tfc_output x, struct tfc_output y) {
+static struct tfc_output two(struct fed_step *m, const char *op, struct tfc_output x, struct tfc_output y) {
   return tfc_add2(m->builder, op, x, y);
 }
-static struct tfc_output reduce(struct made *m, const char *op, struct tfc_output x, bool keep, int axis) {
+static struct tfc_output reduce(struct fed_step *m, const char *op, struct tfc_output x, bool keep, int axis) {
   const struct tfc_attr keeps = tfc_attr_bool("keep_dims", keep);
   return tfc_add(m->builder, op, NULL, (struct tfc_output[]){x, tfc_add_i32_vector(m->builder, &axis, 1)}, 2, &keeps,
                  1);
 }
 
 // x [.., columns] normalised by rows, as libraries write it, and its gradients.
-static void normalise(struct made *m, struct tfc_shape shape, bool gradients) {
+static void normalise(struct fed_step *m, struct tfc_shape shape, bool gradients) {
   const struct tfc_shape row = TFC_SHAPE(shape.dims[shape.rank - 1]);
   const struct tfc_output x = feed(m, shape), scale = feed(m, row), offset = feed(m, row), weight = feed(m, shape);
   const struct tfc_output in = one(m, "Sin", x); // its kernel is no step of a chain
@@ -59,55 +41,9 @@ static void normalise(struct made *m, struct tfc_shape shape, bool gradients) {
   m->fetch_count += 3;
 }
 
-struct outcome {
-  float values[MOST];
-  size_t count;
-  uint32_t ops;
-  uint64_t works; // pieces of GPU work in the last step
-};
-
-static void run(const struct tfc_graph *g, const struct made *m, const char *devices, bool no_rewrites,
+static void run(const struct tfc_graph *g, const struct fed_step *m, const char *devices, bool no_rewrites,
                 struct outcome *out) {
-  struct tfc_device_set set = {0};
-  struct tfc_session *session = NULL;
-  struct tfc_plan *plan = NULL;
-  struct tfc_tensor values[MOST_TENSORS] = {{0}};
-  assert_ok(tfc_devices_open(devices, NULL, 0, &set));
-  assert_ok(
-      tfc_session_create(g, &(struct tfc_session_options){.devices = &set, .no_rewrites = no_rewrites}, &session));
-  for (uint32_t k = 0; k < m->feed_count; k++) {
-    assert_ok(tfc_tensor_create(TFC_FLOAT, &m->shapes[k], &values[k]));
-    for (int64_t i = 0; i < tfc_tensor_elements(&values[k]); i++)
-      ((float *)values[k].data)[i] = (float)((i + k) * 37 % 101 - 50) * 0.019f + 0.31f;
-  }
-  const struct tfc_run_spec spec = {.feeds = m->feeds,
-                                    .feed_count = m->feed_count,
-                                    .feed_shapes = m->shapes,
-                                    .fetches = m->fetches,
-                                    .fetch_count = m->fetch_count};
-  assert_ok(tfc_plan_create(session, &spec, &plan));
-  out->ops = tfc_plan_info(plan)->op_count;
-  for (uint32_t i = 0; getenv("VERBOSE") && i < out->ops; i++)
-    print_message("  %.*s\n", TFC_STR_ARG(g->nodes[tfc_plan_info(plan)->ops[i].node].name));
-  for (int i = 0; i < STEPS; i++) {
-    struct tfc_tensor got[MOST_TENSORS] = {{0}};
-    const uint64_t before = tfc_cuda_fake_works();
-    assert_ok(tfc_plan_run(plan, values, got, NULL));
-    tfc_cuda_fake_idle();
-    out->works = tfc_cuda_fake_works() - before;
-    out->count = 0;
-    for (uint32_t k = 0; k < m->fetch_count; k++) {
-      const size_t count = got[k].size / sizeof(float);
-      assert_true(out->count + count <= MOST);
-      memcpy(out->values + out->count, got[k].data, got[k].size);
-      out->count += count;
-      tfc_tensor_release(&got[k]);
-    }
-  }
-  for (uint32_t k = 0; k < m->feed_count; k++) tfc_tensor_release(&values[k]);
-  tfc_plan_free(plan);
-  tfc_session_free(session);
-  tfc_devices_close(&set);
+  run_fed_step(g, m, devices, (struct tfc_session_options){.no_rewrites = no_rewrites}, 0.019f, 0.31f, out);
 }
 
 static void compare(const struct outcome *want, const struct outcome *got, bool bits) {
@@ -127,7 +63,7 @@ static void layers_are_normalised_in_one_launch(void **state) {
   cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (int gradients = 0; gradients < 2; gradients++) {
-      struct made m = {0};
+      struct fed_step m = {0};
       struct tfc_graph *g = NULL;
       assert_ok(tfc_builder_create(NULL, &m.builder));
       if (i % 2)
@@ -158,18 +94,18 @@ static void layers_are_normalised_in_one_launch(void **state) {
 
 // The gates of an LSTM cell and their gradients take one launch each, beside the products; those of a GRU as Keras has
 // it (the reset gate multiplies a product) one launch forward. x [rows, depth], state h [rows, width].
-static struct tfc_output dense(struct made *m, struct tfc_output x, int64_t from, int64_t to,
+static struct tfc_output dense(struct fed_step *m, struct tfc_output x, int64_t from, int64_t to,
                                struct tfc_output *weights) {
   weights[0] = feed(m, TFC_SHAPE(from, to)), weights[1] = feed(m, TFC_SHAPE(to));
   return two(m, "BiasAdd", two(m, "MatMul", x, weights[0]), weights[1]);
 }
-static void split(struct made *m, struct tfc_output x, int count, struct tfc_output *out) {
+static void split(struct fed_step *m, struct tfc_output x, int count, struct tfc_output *out) {
   const struct tfc_attr parts = tfc_attr_int("num_split", count);
   const struct tfc_output inputs[2] = {tfc_add_i32(m->builder, 1), x};
   const uint32_t node = tfc_add(m->builder, "Split", NULL, inputs, 2, &parts, 1).node;
   for (int i = 0; i < count; i++) out[i] = (struct tfc_output){node, i};
 }
-static void cell(struct made *m, bool gru, int64_t rows, int64_t depth, int64_t width) {
+static void cell(struct fed_step *m, bool gru, int64_t rows, int64_t depth, int64_t width) {
   struct tfc_output xs[5], a[4], b[4], h, y, c = feed(m, TFC_SHAPE(rows, width));
   const struct tfc_output x = feed(m, TFC_SHAPE(rows, depth));
   uint32_t count = 2;
@@ -200,7 +136,7 @@ static void gates_of_a_cell_take_one_launch(void **state) {
   (void)state;
   cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
   for (int gru = 0; gru < 2; gru++) {
-    struct made m = {0};
+    struct fed_step m = {0};
     struct tfc_graph *g = NULL;
     assert_ok(tfc_builder_create(NULL, &m.builder));
     cell(&m, gru, 6, 7, 8);
@@ -228,7 +164,7 @@ enum { SEEDS = 30 };
 
 // A random step of operations on rows × columns, rows × 1, columns and numbers, with sums and means of rows between
 // them.
-static void draw(struct made *m, struct tfc_random *random, int64_t rows, int64_t columns) {
+static void draw(struct fed_step *m, struct tfc_random *random, int64_t rows, int64_t columns) {
   static const char *const unary[] = {"Tanh", "Neg", "Square", "Sin", "Sigmoid"};
   static const char *const binary[] = {"AddV2", "Sub", "Mul", "Maximum", "SquaredDifference"};
   enum { LENGTH = 40 };
@@ -283,7 +219,7 @@ static void random_steps_have_the_same_bits(void **state) {
   uint64_t works = 0, fewer = 0;
   cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
   for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-    struct made m = {0};
+    struct fed_step m = {0};
     struct tfc_graph *g = NULL;
     struct tfc_random random;
     tfc_random_init(&random, seed);
