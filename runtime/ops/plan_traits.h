@@ -12,7 +12,8 @@ typedef enum tfc_plan_trait {
   TFC_PLAN_SELECT,       // input 1 where input 0 is true, else input 2
   TFC_PLAN_SUM,          // the sum of input 0 along the dimensions in input 1
   TFC_PLAN_MEAN,         // the same, divided by the number of elements
-  TFC_PLAN_ADD,          // the sum of two tensors; a smaller one is repeated along the first dimensions
+  TFC_PLAN_ADD,          // the sum of two tensors; a smaller one is repeated along the first dimensions, unless it is a
+                         // bias and the attribute data_format has channels first
   TFC_PLAN_RECTIFY,      // the elements of input 0 that are above 0, and 0 for the others
   TFC_PLAN_SUBTRACT,     // two tensors, the second subtracted from the first
   TFC_PLAN_SOFTMAX,      // of the last dimension of input 0

@@ -10,7 +10,7 @@
 #include "tests/cuda_kernels/host.h"
 #include "tests/cuda_steps/fed_step.h"
 
-enum mask { NO_MASK, CAUSAL, FED, HOLES };
+enum mask { NO_MASK, CAUSAL, FED, HOLES, OF_HEADS };
 enum odd { // one thing that forbids it, or nothing
   NOTHING,
   FETCHED,         // the weights are fetched
@@ -72,6 +72,10 @@ static void build(struct fed_step *m, const struct form *f, struct tfc_graph **o
     sources[3] = feed(m, f->rank3 ? TFC_SHAPE(1, 1, f->keys) : TFC_SHAPE(f->batch, 1, 1, f->keys));
     if (f->odd == LEARNED_MASK) sources[3] = tfc_add1(m->builder, "Sin", sources[3]);
     s = tfc_add2(m->builder, "AddV2", sources[3], s); // in the other order
+  } else if (f->mask == OF_HEADS) {                   // channels come first: a number for each head, not for each key
+    const struct tfc_output inputs[] = {s, feed(m, TFC_SHAPE(f->heads))};
+    const struct tfc_attr format = tfc_attr_string("data_format", TFC_STR("NCHW"));
+    s = tfc_add(m->builder, "BiasAdd", NULL, inputs, 2, &format, 1);
   } else if (f->mask != NO_MASK) {
     s = tfc_add2(m->builder, "AddV2", s, constant_mask(m, f));
   }
@@ -168,6 +172,7 @@ static void what_is_not_joined(void **state) {
       {1, 2, 9, 10, 4, 5, .gradients = true, .mask = FED, .odd = LEARNED_MASK},
       {1, 2, 9, 10, 4, 5, .scaled = true, .gradients = true, .odd = OTHER_SCALE},
       {1, 2, 9, 10, 4, 5, .scaled = true, .gradients = true, .odd = ADDED_GRADIENTS},
+      {1, 10, 9, 10, 4, 5, .mask = OF_HEADS},
       {1, 1, 9, 10, 129, 5, .scaled = true}, // too wide for the kernel
       {1, 1, 9, 10, 5, 129, .scaled = true}, // the values are
   };

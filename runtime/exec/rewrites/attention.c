@@ -126,7 +126,7 @@ static bool find_scores(const struct search *s, struct found *f) {
   if (id != TFC_NONE) {
     const struct tfc_ir_op *op = &ir->ops.data[id];
     const uint32_t y = op->outputs[0];
-    if (op->input_count != 2 || reader_count(s, y) != 1 || !add(&f->forward, id)) return false;
+    if (!tfc_ir_adds(ir, op) || reader_count(s, y) != 1 || !add(&f->forward, id)) return false;
     uint32_t k = 0;
     for (; k < 2; k++)
       if (tfc_shape_equal(tfc_ir_shape(ir, &op->inputs[k]), &ir->values.data[y].shape) &&
@@ -163,10 +163,10 @@ static bool has_readers(const struct search *s, uint32_t value, uint32_t a, uint
 }
 static bool sums_last(const struct tfc_ir *ir, uint32_t id) { // and keeps the dimension
   const struct tfc_ir_op *op = &ir->ops.data[id];
+  if (op->input_count != 2) return false;
   const struct tfc_ir_value *axes = &ir->values.data[op->inputs[1].value];
   const struct tfc_shape *y = &ir->values.data[op->outputs[0]].shape, *x = tfc_ir_shape(ir, &op->inputs[0]);
-  if (op->input_count != 2 || axes->kind != TFC_IR_CONST || !axes->constant || tfc_tensor_elements(axes->constant) != 1)
-    return false;
+  if (axes->kind != TFC_IR_CONST || !axes->constant || tfc_tensor_elements(axes->constant) != 1) return false;
   const int64_t axis = tfc_tensor_int(axes->constant, 0);
   return (axis == -1 || axis == x->rank - 1) && y->rank == x->rank && y->dims[y->rank - 1] == 1;
 }

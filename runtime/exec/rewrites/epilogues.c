@@ -43,10 +43,7 @@ static bool adds_bias(const struct tfc_ir *ir, const struct tfc_ir_op *op, struc
     return false;
   const struct tfc_chain *chain = tfc_rewrites_chain_of(op);
   if (chain) return is_chain(chain, op, out);
-  if (op->prepared || op->input_count != 2 || op->output_count != 1 || tfc_plan_trait_of(op->def) != TFC_PLAN_ADD)
-    return false;
-  if (tfc_str_starts(tfc_node_attr_string(ir->graph, &ir->graph->nodes[op->node], "data_format", ""), "NC"))
-    return false;
+  if (!tfc_ir_adds(ir, op)) return false;
   const uint32_t v = op->inputs[0].value;
   const bool first =
       v != TFC_NONE && ir->values.data[v].kind == TFC_IR_OP && tfc_ir_shape(ir, &op->inputs[0])->rank == 2;

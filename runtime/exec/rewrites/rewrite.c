@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/base/no_memory.h"
+#include "runtime/ops/plan_traits.h"
 
 extern const struct tfc_rewrites __start_tfc_rewrites[] __attribute__((weak));
 extern const struct tfc_rewrites __stop_tfc_rewrites[] __attribute__((weak));
@@ -113,6 +114,12 @@ bool tfc_ir_any_launches(const struct tfc_ir *ir, const struct tfc_op_def *def) 
   for (uint16_t d = 0; d < ir->device_count; d++)
     if (tfc_ir_launches(ir, d, def)) return true;
   return false;
+}
+
+bool tfc_ir_adds(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
+  const struct tfc_node *node = &ir->graph->nodes[op->node];
+  return !op->prepared && op->input_count == 2 && op->output_count == 1 && tfc_plan_trait_of(op->def) == TFC_PLAN_ADD &&
+         !tfc_str_starts(tfc_node_attr_string(ir->graph, node, "data_format", ""), "NC");
 }
 
 tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, struct tfc_ir_readers *out) {

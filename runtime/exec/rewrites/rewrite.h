@@ -168,6 +168,8 @@ void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by);
 // `def` is not NULL, one for this op in float32. The second function says whether any of the devices does.
 bool tfc_ir_launches(const struct tfc_ir *ir, uint16_t device, const struct tfc_op_def *def);
 bool tfc_ir_any_launches(const struct tfc_ir *ir, const struct tfc_op_def *def);
+// Whether the operation adds two tensors, a smaller one repeated along the first dimensions.
+bool tfc_ir_adds(const struct tfc_ir *ir, const struct tfc_ir_op *op);
 // For each value, the operations that read it at the time of the call, in compressed form (CSR) in the arena: value v
 // is read by ops[begin[v]] up to ops[begin[v + 1]]. An operation that reads a value twice is listed twice.
 struct tfc_ir_readers {
