@@ -324,27 +324,28 @@ static void deadlines(void **state) {
 }
 
 // --- Loops that are alike -------------------------------------------------------------------------------------------
-// h = x; for (i = first; i < limit; i += step) h = tanh(h . w). The result is h.
-static struct tfc_output build_cell(struct tfc_builder *b, const char *frame, struct tfc_output from,
+// h = x; for (i = 0; i < 300; i += step) h = op(h . w). The result is h.
+static struct tfc_output build_cell(struct tfc_builder *b, const char *frame, const char *op, struct tfc_output from,
                                     struct tfc_output w, int32_t step) {
   struct tfc_output i = variable_begin(b, frame, tfc_add_i32(b, 0)), h = variable_begin(b, frame, from);
   struct tfc_output most = enter(b, frame, tfc_add_i32(b, 300), true), weight = enter(b, frame, w, true);
   struct tfc_output go = tfc_add1(b, "LoopCond", tfc_add2(b, "Less", i, most));
   struct variable vi = variable_switch(b, i, go), vh = variable_switch(b, h, go);
   variable_end(b, vi, tfc_add2(b, "Add", vi.body, enter(b, frame, tfc_add_i32(b, step), true)));
-  variable_end(b, vh, tfc_add1(b, "Tanh", tfc_add2(b, "MatMul", vh.body, weight)));
+  variable_end(b, vh, tfc_add1(b, op, tfc_add2(b, "MatMul", vh.body, weight)));
   return vh.exit;
 }
 
 enum { CELL = 24 };
-static struct tfc_graph *build_cells(int32_t step, struct tfc_output fetches[2]) {
+static struct tfc_graph *build_cells(int32_t step, const char *second, struct tfc_output fetches[2]) {
   struct tfc_builder *b = NULL;
   struct tfc_graph *g = NULL;
   assert_ok(tfc_builder_create(NULL, &b));
   struct tfc_output in[4];
   const char *const names[] = {"x0", "x1", "w0", "w1"};
   for (int i = 0; i < 4; i++) in[i] = tfc_add_placeholder(b, names[i], TFC_FLOAT, &TFC_SHAPE_UNKNOWN);
-  for (int i = 0; i < 2; i++) fetches[i] = build_cell(b, i ? "backward" : "forward", in[i], in[2 + i], step);
+  for (int i = 0; i < 2; i++)
+    fetches[i] = build_cell(b, i ? "backward" : "forward", i ? second : "Tanh", in[i], in[2 + i], step);
   assert_ok(tfc_builder_finish(b, &g));
   tfc_builder_free(b);
   return g;
@@ -386,7 +387,7 @@ static void loops_that_are_alike(void **state) {
   (void)state;
   struct tfc_output fetches[2];
   struct tfc_tensor together[2] = {{0}}, alone[2] = {{0}};
-  struct tfc_graph *g = build_cells(1, fetches);
+  struct tfc_graph *g = build_cells(1, "Tanh", fetches);
   const int64_t limit = 100 * (int64_t)1000000000;
   assert_ok(run_cells(g, fetches, CELL, "1", limit, together));
   assert_ok(run_cells(g, fetches, CELL, "2", limit, alone));
@@ -397,7 +398,7 @@ static void loops_that_are_alike(void **state) {
   }
   assert_fails(run_cells(g, fetches, CELL + 1, "1", limit, together), TFC_INVALID_ARGUMENT, "MatMul");
   tfc_graph_release(g);
-  g = build_cells(0, fetches);         // without end
+  g = build_cells(0, "Tanh", fetches); // without end
   const int64_t before = tfc_now_ns(); // an error in one loop ends the other
   assert_fails(run_cells(g, fetches, CELL + 1, "1", limit / 5, together), TFC_INVALID_ARGUMENT, "MatMul");
   assert_true(tfc_now_ns() - before < limit / 10);
@@ -458,15 +459,15 @@ static void loops_in_little_memory(void **state) {
   (void)run_wide(&limit, 1, "1");
 }
 
-// The plan knows which loops are alike; those that do not run as lists, or are of another kind, are not.
-static void plans_know_alike_loops(void **state) {
-  (void)state;
+// Of two cells the first has Tanh and the second has `op`. together: the counts of alike loops of both.
+static void count_alike(const char *op, uint32_t together) {
   struct tfc_output fetches[2];
-  struct tfc_graph *g = build_cells(1, fetches);
+  struct tfc_graph *g = build_cells(1, op, fetches);
   struct tfc_device_set set = {0};
   struct tfc_session *session = NULL;
   struct tfc_plan *plan = NULL;
   struct tfc_output feeds[4];
+  uint32_t alike = 0;
   const char *const names[] = {"x0", "x1", "w0", "w1"};
   for (int i = 0; i < 4; i++) feeds[i] = (struct tfc_output){tfc_graph_find(g, tfc_str_from(names[i])), 0};
   assert_ok(tfc_devices_open("1", NULL, 0, &set));
@@ -476,12 +477,22 @@ static void plans_know_alike_loops(void **state) {
   assert_int_equal(plan->dynamic->frame_count, 3);
   for (uint32_t f = 1; f < 3; f++) {
     assert_non_null(plan->dynamic->frames[f].loop);
-    assert_int_equal(plan->dynamic->frames[f].loop->alike, 2);
+    alike += plan->dynamic->frames[f].loop->alike;
   }
+  assert_int_equal(alike, together);
   tfc_plan_free(plan);
   tfc_session_free(session);
   tfc_devices_close(&set);
   tfc_graph_release(g);
+}
+
+// The plan knows which loops are alike; those with other operations are not, and those with state may not run beside
+// others at all.
+static void plans_know_alike_loops(void **state) {
+  (void)state;
+  count_alike("Tanh", 2 + 2);
+  count_alike("Sin", 1 + 1);
+  count_alike("RandomShuffle", 1 + 0);
 }
 
 int main(void) {

@@ -81,7 +81,7 @@ struct tfc_dloop {
   struct tfc_dnode *before, *body, *leaving;
   uint32_t before_count, body_count, leaving_count;
   uint32_t condition; // dnode: a Switch on the loop's condition
-  uint32_t alike;     // loops of the plan with the same lists, with this one; 0: it may not run beside others
+  uint32_t alike;     // how many loops of the plan have the same ops, with this one; 0: it may not run beside others
   // What an iteration took side by side with loops like this one, and one after the other: how often that was measured,
   // and the shortest time. Several runs of the plan may write them.
   struct {

@@ -258,16 +258,17 @@ static bool all_keep_apart(const struct tfc_dloop *loop) {
     if (!keeps_apart(&loop->body[i])) return false;
   return true;
 }
-static bool are_alike(const struct tfc_dloop *a, const struct tfc_dloop *b) {
-  if (a->before_count != b->before_count || a->body_count != b->body_count) return false;
-  for (uint32_t i = 0; i < a->before_count; i++)
-    if (a->before[i].kind != b->before[i].kind || a->before[i].def != b->before[i].def) return false;
-  for (uint32_t i = 0; i < a->body_count; i++)
-    if (a->body[i].kind != b->body[i].kind || a->body[i].def != b->body[i].def) return false;
+static bool same_ops(const struct tfc_dnode *a, const struct tfc_dnode *b, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (a[i].kind != b[i].kind || a[i].def != b[i].def) return false;
   return true;
 }
+static bool are_alike(const struct tfc_dloop *a, const struct tfc_dloop *b) {
+  return a->before_count == b->before_count && a->body_count == b->body_count &&
+         same_ops(a->before, b->before, a->before_count) && same_ops(a->body, b->body, a->body_count);
+}
 
-// Counts for each loop those that are as long, such as the two directions of a recurrent layer.
+// Counts for each loop those of the same operations, with itself, such as the two directions of a recurrent layer.
 static void count_alike(struct tfc_dynamic *d) {
   for (uint32_t f = 1; f < d->frame_count; f++) {
     struct tfc_dloop *loop = d->frames[f].loop;
