@@ -122,7 +122,8 @@ void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item) {
 //
 // Each core then reads all weights of its loop, which may be more than its cache holds, where an operation that is
 // divided reads half of them. So both ways are measured in the first steps, and the faster one is kept.
-enum { SIDE_BY_SIDE, ONE_BY_ONE, MEASURED = 3 };
+enum { SIDE_BY_SIDE, ONE_BY_ONE };
+enum { TRIES = 3 }; // of each way, before the faster one is kept
 struct side_job {
   struct tfc_run run;
   struct tfc_run_item item;
@@ -196,7 +197,7 @@ static void run_one_by_one(struct tfc_run *r, uint64_t *turns) {
 static int way_of(struct tfc_dloop *loop) {
   uint64_t ticks[2];
   for (int way = SIDE_BY_SIDE; way <= ONE_BY_ONE; way++) {
-    if (atomic_load_explicit(&loop->times[way].count, memory_order_relaxed) < MEASURED) return way;
+    if (atomic_load_explicit(&loop->times[way].count, memory_order_relaxed) < TRIES) return way;
     ticks[way] = atomic_load_explicit(&loop->times[way].ticks, memory_order_relaxed);
   }
   return ticks[ONE_BY_ONE] < ticks[SIDE_BY_SIDE];
@@ -215,6 +216,7 @@ void tfc_run_loops_that_wait(struct tfc_run *r) {
   uint64_t turns = 0, begin = tfc_ticks();
   if (way == SIDE_BY_SIDE && !run_side_by_side(r, &turns)) way = ONE_BY_ONE;
   if (way == ONE_BY_ONE) run_one_by_one(r, &turns);
+  if (r->failed) return; // loops that were ended say nothing about the time of an iteration
   const uint64_t each = (tfc_ticks() - begin) / (turns + 1), best = atomic_load(&loop->times[way].ticks);
   const uint32_t count = atomic_fetch_add(&loop->times[way].count, 1);
   if (count == 0 || each < best) atomic_store(&loop->times[way].ticks, each);
