@@ -26,11 +26,13 @@ struct tfc_cuda_mark { // a recorded event
 struct tfc_cuda_device;
 // By CUDA's documentation an event and the stream that it is recorded on are of one context, and a green context's
 // stream is of the green context. Drivers are known to take events of the primary context, too, which any thread can
-// make at any time; where one does not, all events of the device are made with its green context current. The first
-// function finds out which, once its streams are there and before any event is made. The second makes an event and
-// returns CUDA's error. The third does so for a library's kernels, whose caller holds launch_lock.
+// make at any time; where one does not, all events of the device are made with its green context current.
+//
+// Finds out which, once the device's streams are there and before any event is made.
 TFC_MUST_USE tfc_status tfc_cuda_events_open(struct tfc_cuda_device *d);
+// Makes an event that the device's streams take. Returns CUDA's error.
 TFC_MUST_USE int tfc_cuda_event_make(struct tfc_cuda_device *d, bool timing, tfc_cuda_event *out);
+// The same for a library's kernels (kernel.h). The caller holds launch_lock.
 TFC_MUST_USE int tfc_cuda_library_event(struct tfc_cuda_library *library, bool timing, struct CUevent_st **out);
 
 TFC_MUST_USE tfc_status tfc_cuda_pool_create(struct tfc_cuda_device *d, bool timing, struct tfc_cuda_pool **out);
