@@ -275,6 +275,7 @@ static tfc_status start_part(struct tfc_member *t, const struct tfc_cluster_part
   for (uint32_t k = 0; k < part->feeds.count; k++) {
     const struct tfc_head_tensor key = {.step = step->number, .edge = k | TFC_EDGE_FEED};
     TFC_RETURN_IF_ERROR(tfc_message_of_tensor(&key, &copies[k], &m));
+    m->more = true; // the message to run the part follows
     TFC_RETURN_IF_ERROR(tfc_member_send(t, part->rank, m));
   }
   TFC_RETURN_IF_ERROR(tfc_message_of(TFC_KIND_RUN, head, sizeof *head, (tfc_str){0}, &m));

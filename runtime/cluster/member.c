@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/log.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/cluster/queues.h"
 
@@ -656,6 +657,7 @@ tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_
   TFC_TRY(s, tfc_resources_create(&t->resources));
   TFC_TRY(s, tfc_meeting_create(t->resources, &t->meeting));
   t->meeting->base.send = tfc_serve_send;
+  t->meeting->base.flush = tfc_serve_flush;
   t->meeting->base.attend = attend_meeting;
   t->meeting->base.lends = !t->transport->hands_over && !t->options.never_lends;
   t->meeting->owner = t;
@@ -679,12 +681,20 @@ out:
   return s;
 }
 
+static void tell_packets(const struct tfc_member *t) {
+  char name[TFC_TASK_TEXT];
+  const unsigned long long sent = atomic_load(&t->transport->sent), packets = atomic_load(&t->transport->packets);
+  if (packets)
+    tfc_log(TFC_LOG_DEBUG, "%s: %llu messages sent, in %llu packets", tfc_member_name(t, name), sent, packets);
+}
+
 void tfc_member_free(struct tfc_member *t) {
   if (!t) return;
   tfc_serve_end(t);
   atomic_store(&t->stop, true);
   if (t->progress_started) pthread_join(t->progress, NULL);
   tfc_serve_free(t);
+  tell_packets(t);
   tfc_transport_close(t->transport);
   tfc_meeting_free(t->meeting);
   tfc_collectives_release(t->collectives);

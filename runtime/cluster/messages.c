@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/graph/kept_buffer.h"
+
 const char *tfc_message_kind_name(uint32_t kind) {
   static const char *const names[] = {
 #define NAME(name, text) text,
@@ -83,7 +85,7 @@ tfc_status tfc_message_of_tensor(const struct tfc_head_tensor *key, const struct
     tfc_buffer_retain(body = value->buffer);
     body_size = value->size;
   } else if (value->size) {
-    TFC_RETURN_IF_ERROR(tfc_buffer_create_host(value->size, &body));
+    TFC_RETURN_IF_ERROR(tfc_buffer_create_kept(value->size, &body));
     memcpy(body->data, value->data, value->size);
     body_size = value->size;
   }

@@ -417,33 +417,42 @@ tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan,
     return run_state(t, options->step, plan == TFC_PLAN_RESTORE ? feeds : NULL, fetches);
   tfc_status status = prepare(t, t->rank, session, plan, &s, &p);
   if (!status) status = run_recorded(t, &s, p, is_static, feeds, fetches, options, out_record);
+  tfc_serve_flush(&t->meeting->base); // a part of another client's step is followed by an answer instead
   let_go(t, s);
   return status;
 }
 
 static tfc_status send_value(struct tfc_member *t, uint32_t to, const struct tfc_head_tensor *key,
-                             const struct tfc_tensor *value) {
+                             const struct tfc_tensor *value, bool more) {
   struct tfc_message *m = NULL;
   TFC_RETURN_IF_ERROR(tfc_message_of_tensor(key, value, &m));
+  m->more = more;
   return tfc_member_send(t, to, m);
 }
 
 tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
-                          const struct tfc_tensor *value) {
+                          const struct tfc_tensor *value, bool more) {
   struct tfc_member *t = ((struct tfc_meeting *)(void *)r)->owner;
   const struct tfc_head_tensor head = {.step = key->step,
                                        .sent_ns = tfc_step_is_traced(key->step) ? tfc_now_ns() : 0,
                                        .iteration = key->iteration,
                                        .edge = key->edge};
-  tfc_status s = send_value(t, key->peer, &head, value);
+  tfc_status s = send_value(t, key->peer, &head, value, more);
   return s ? tfc_status_annotate(s, "'%.*s'", TFC_STR_ARG(name)) : NULL;
 }
 
+void tfc_serve_flush(struct tfc_rendezvous *r) {
+  struct tfc_member *t = ((struct tfc_meeting *)(void *)r)->owner;
+  tfc_status s = t->transport->type->flush(t->transport);
+  if (s) tfc_member_give_up(t, s);
+}
+
+// The answer follows it.
 static tfc_status send_fetch(struct tfc_member *t, const struct tfc_running *r, uint32_t i,
                              const struct tfc_tensor *value) {
   const struct tfc_head_tensor key = {
       .step = r->number, .iteration = TFC_FETCHED_FROM(t->rank), .edge = i | TFC_EDGE_FETCH};
-  return send_value(t, r->client, &key, value);
+  return send_value(t, r->client, &key, value, true);
 }
 
 static tfc_status run_foreign_state(struct tfc_member *t, const struct tfc_running *r) {

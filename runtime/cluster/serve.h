@@ -34,7 +34,8 @@ TFC_MUST_USE tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, u
                                        const struct tfc_run_options *options, struct tfc_serve_record *out_record);
 // Sends a tensor to the task whose part of the step waits for it: the `send` of the member's rendezvous.
 TFC_MUST_USE tfc_status tfc_serve_send(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
-                                       const struct tfc_tensor *value);
+                                       const struct tfc_tensor *value, bool more);
+void tfc_serve_flush(struct tfc_rendezvous *r); // its `flush`
 // Frees a client's part of a graph. No step of it runs any more.
 void tfc_serve_forget(struct tfc_member *t, uint32_t client, uint32_t session);
 // Ends all steps and joins the threads that run them. The thread that receives messages may still run: what it hears

@@ -41,6 +41,7 @@ struct call {
   uint32_t node;
   bool extra;
   bool foreign; // its tensors are in another address space
+  bool more;    // it sends a tensor to another task, and so does the next one
   struct tfc_kernel_ctx ctx;
   const struct tfc_segment_op *op;
   struct finishing *finishing;   // NULL: nothing follows on its output
@@ -138,6 +139,7 @@ static tfc_status run_to_end(struct call *c) {
   atomic_store_explicit(&end->done, 0, memory_order_relaxed);
   end->status = NULL;
   c->ctx.done = complete;
+  c->ctx.more = c->more;
   TFC_RETURN_IF_ERROR(c->run(&c->ctx));
   while (!atomic_load_explicit(&end->done, memory_order_acquire)) {
     if (others && others->attend) others->attend(others, &end->done, 0);
@@ -249,6 +251,10 @@ static tfc_status build(struct tfc_runner *r, struct tfc_prepared *p, const stru
   return choose(r, p, op, c);
 }
 
+static bool sends(const struct call *c) {
+  return c->op->def->role == TFC_ROLE_SEND;
+}
+
 tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *segment, struct tfc_prepared **out) {
   tfc_status s = NULL;
   struct tfc_prepared *p = calloc(1, sizeof *p);
@@ -266,6 +272,7 @@ tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *se
     p->calls[i] = (struct call){0}; // one by one, because they are written at once while they are in the cache
     p->call_count = i + 1;
     TFC_TRY(s, build(r, p, &segment->ops[i], &p->calls[i]));
+    if (i) p->calls[i - 1].more = sends(&p->calls[i - 1]) && sends(&p->calls[i]);
   }
   *out = p, p = NULL;
 out:
@@ -463,7 +470,7 @@ bool tfc_runner_completes_later(const struct tfc_prepared *p, uint32_t index) {
   return p->calls[index].completion;
 }
 
-void tfc_runner_begin_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step,
+void tfc_runner_begin_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step, bool more,
                           void (*ended)(void *arg, bool good), void *arg) {
   struct call *c = &p->calls[index];
   if (tfc_step_stopped(step)) {
@@ -473,6 +480,7 @@ void tfc_runner_begin_one(struct tfc_prepared *p, uint32_t index, struct tfc_ste
   }
   *c->completion = (struct completion){.ended = ended, .arg = arg, .step = step, .prepared = p};
   c->ctx.done = completed;
+  c->ctx.more = more;
   tfc_status s = before(p->runner, c);
   if (!s) s = c->run(&c->ctx);
   if (s) completed(&c->ctx, s); // an error means that the kernel does not call `done`

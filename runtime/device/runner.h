@@ -41,8 +41,9 @@ void tfc_runner_set_environment(struct tfc_prepared *p, uint32_t index, struct t
 bool tfc_runner_run_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step);
 // Of an operation that completes by callback (TFC_OP_ASYNC), tfc_runner_run_one waits until it has completed.
 // tfc_runner_begin_one does not: it, or later another thread, calls `ended` once. (`good` false: the step has failed.)
+// `more`: the thread begins another such operation at once, or calls the rendezvous's `flush`.
 bool tfc_runner_completes_later(const struct tfc_prepared *p, uint32_t index);
-void tfc_runner_begin_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step,
+void tfc_runner_begin_one(struct tfc_prepared *p, uint32_t index, struct tfc_step *step, bool more,
                           void (*ended)(void *arg, bool good), void *arg);
 const struct tfc_segment *tfc_runner_segment(const struct tfc_prepared *p);
 // Attaches a struct of the driver's own (say, the graph that it captured) to a prepared segment, which then owns it and

@@ -63,7 +63,7 @@ static tfc_status send(struct tfc_kernel_ctx *ctx) {
   if (!ctx->dead && c->copies)
     s = may_lend(r, ctx->inputs[0]) ? tfc_tensor_lend(ctx->inputs[0], &copy)
                                     : tfc_tensor_clone_kept(ctx->inputs[0], &copy);
-  if (!s) s = r->send(r, &key, c->name, ctx->dead ? NULL : c->copies ? &copy : ctx->inputs[0]);
+  if (!s) s = r->send(r, &key, c->name, ctx->dead ? NULL : c->copies ? &copy : ctx->inputs[0], ctx->more);
   tfc_tensor_release(&copy);
   if (s) return s;
   ctx->dead = false; // the node has no outputs that could be dead

@@ -92,6 +92,7 @@ struct tfc_kernel_ctx {
   // the call: the outputs are dead.
   bool dead;
   uint64_t iteration; // for these operations too: identifies an iteration of a loop; 0 outside of loops
+  bool more;          // of TFC_ROLE_SEND: the thread sends another tensor at once, or calls the rendezvous's `flush`
   void (*done)(struct tfc_kernel_ctx *ctx, tfc_status status); // of TFC_OP_ASYNC ops: called exactly once
 };
 

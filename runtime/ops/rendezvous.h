@@ -14,9 +14,13 @@ struct tfc_rendezvous_key {
 // An interface: implementations embed it as their first member. Any thread may call it.
 struct tfc_rendezvous {
   // Sends `value` (NULL: dead) to the task key->peer. `name` is the tensor's name, for messages; it exists as long as
-  // the graph.
+  // the graph. `more`: this thread sends another tensor at once, or calls `flush`; until then this one may be kept, so
+  // that small tensors for one task travel together.
   tfc_status (*send)(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
-                     const struct tfc_tensor *value);
+                     const struct tfc_tensor *value, bool more);
+  // Sends what was kept. A step in ready order (runtime/exec/dynamic) may end with tensors that are kept: who runs it
+  // calls this then, or sends something to the same tasks.
+  void (*flush)(struct tfc_rendezvous *r);
   // Calls give(ctx, ...) once, perhaps before this function returns: with the value, with NULL (dead), or with an error
   // (the step has ended).
   void (*receive)(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,

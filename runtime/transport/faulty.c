@@ -83,8 +83,13 @@ static tfc_status let_go(struct faulty *f, bool all) {
       l->begin++, l->count--;
     }
   }
+  s = tfc_status_join(s, f->inner->type->flush(f->inner)); // what was to follow a message may be delayed
   pthread_mutex_unlock(&f->lock);
   return s;
+}
+
+static tfc_status flush(struct tfc_transport *t) {
+  return let_go((struct faulty *)t, false);
 }
 
 static tfc_status progress(struct tfc_transport *t, int64_t wait_ns) {
@@ -120,6 +125,7 @@ static void close_(struct tfc_transport *t) {
 
 static const struct tfc_transport_type faulty_type = {.name = "faulty",
                                                       .send = send,
+                                                      .flush = flush,
                                                       .receive = receive,
                                                       .progress = progress,
                                                       .attend = attend,
@@ -135,8 +141,16 @@ tfc_status tfc_transport_faulty(struct tfc_transport *inner, const struct tfc_fa
     tfc_transport_close(inner);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   }
-  *f = (struct faulty){.base = *inner, .inner = inner, .faults = *faults, .lanes = lanes};
-  f->base.type = &faulty_type;
+  *f = (struct faulty){.base = {.type = &faulty_type,
+                                .rank = inner->rank,
+                                .count = inner->count,
+                                .beside = inner->beside,
+                                .beside_count = inner->beside_count,
+                                .beside_ranks = inner->beside_ranks,
+                                .hands_over = inner->hands_over},
+                       .inner = inner,
+                       .faults = *faults,
+                       .lanes = lanes};
   f->random = faults->seed * 0x9e3779b97f4a7c15ull + 1;
   pthread_mutex_init(&f->lock, NULL);
   *out = &f->base;

@@ -26,8 +26,11 @@ struct tfc_message {
   uint32_t kind, peer;      // peer: rank of the sender, or of the receiver
   uint32_t head_size;       // bytes, at most TFC_MESSAGE_MOST_HEAD
   bool overtakes;           // it may arrive before messages that were sent earlier; it has no body
-  struct tfc_buffer *body;  // or NULL; holds one reference; must not change until the message was sent
-  uint64_t body_size;       // bytes
+  // The sender's thread sends another message at once, or calls `flush`. So the transport may keep this one until then,
+  // to send what goes to one task together.
+  bool more;
+  struct tfc_buffer *body; // or NULL; holds one reference; must not change until the message was sent
+  uint64_t body_size;      // bytes
   _Alignas(16) unsigned char head[];
 };
 TFC_MUST_USE tfc_status tfc_message_create(uint32_t kind, uint32_t head_size, struct tfc_message **out);
@@ -38,6 +41,8 @@ struct tfc_transport_type {
   const char *name;
   // Owns the message from then on, also if it fails. Any thread may call it. It never waits for the receiver.
   tfc_status (*send)(struct tfc_transport *t, uint32_t to, struct tfc_message *m);
+  // Sends the messages with `more` that were kept. Any thread.
+  tfc_status (*flush)(struct tfc_transport *t);
   // Returns the next received message, or NULL. Only one thread at a time may call it, so that messages are handled in
   // order.
   tfc_status (*receive)(struct tfc_transport *t, struct tfc_message **out);
@@ -63,6 +68,8 @@ struct tfc_transport { // implementations embed this as their first member
   uint32_t beside, beside_count;
   const uint32_t *beside_ranks; // [beside_count]
   bool hands_over;              // a sent body becomes the receiver's memory, without a copy
+  // How many messages were sent, and in how many messages of the network. 0: this transport does not count them.
+  _Atomic uint64_t sent, packets;
 };
 void tfc_transport_close(struct tfc_transport *t); // NULL is fine
 

@@ -39,6 +39,10 @@ static void note_attend(struct tfc_transport *t, bool begins) {
   (void)t;
   *(begins ? &inner.attended : &inner.rested) += 1;
 }
+static tfc_status note_flush(struct tfc_transport *t) {
+  (void)t;
+  return NULL;
+}
 static void note_fail(struct tfc_transport *t, int code, const char *why) {
   (void)t;
   inner.failed += (uint32_t)code, inner.why = why;
@@ -49,6 +53,7 @@ static void note_close(struct tfc_transport *t) {
 }
 static const struct tfc_transport_type noting = {.name = "noting",
                                                  .send = note_send,
+                                                 .flush = note_flush,
                                                  .receive = note_receive,
                                                  .progress = note_progress,
                                                  .attend = note_attend,

@@ -1,6 +1,6 @@
 # Kills any process of a task, guards too, with kill -9 at random moments after the tasks have joined, KILLS times
-# (100). Each time the job must end within 10 s and continue from its last checkpoint; the final values must be
-# bit-identical to those of an undisturbed run.
+# (100). Each time the job must end within 10 s, leave no process and no lock, and continue from its last checkpoint; the
+# last loss and the final values must be bit-identical to those of an undisturbed run. (kills_long_test.sh: five times.)
 #
 #   kills_endless_test.sh BUILD_FOLDER [KILLS [SEED]]
 build=$1 kills=${2:-100}
@@ -19,6 +19,14 @@ train() {
     "$build/bin/tfc-run" --graph examples/mlp.pb --cluster ps=1,worker=2 --replicas 2 --batch 4 --target train_op --fetch loss:0 \
     --supervise "$out/$1" --save-every 0.05s --steps "$2"
 }
+# The processes of the job.
+processes() {
+  pgrep -f -- "^[^ ]*tfc-run .*--supervise $out/killed"
+}
+# What a job says of its last step; 9 digits tell all floats apart.
+loss() {
+  sed -n 's/.*loss:0 = //p' "$out/log" | tail -n 1
+}
 last_saved() {
   sed -n 's/^model_checkpoint_path: "model.ckpt-\([0-9]*\)"/\1/p' "$out/killed/checkpoint" 2>/dev/null
 }
@@ -31,9 +39,9 @@ for ((i = 1; i <= kills; i++)); do
     sleep 0.05
   done
   sleep "0.$((RANDOM % 10))"
-  processes=($(pgrep -f -- "^[^ ]*tfc-run .*--supervise $out/killed"))
-  [ ${#processes[@]} -eq 6 ] || fail "${#processes[@]} processes"
-  kill -KILL "${processes[RANDOM % 6]}"
+  all=($(processes))
+  [ ${#all[@]} -eq 6 ] || fail "${#all[@]} processes"
+  kill -KILL "${all[RANDOM % 6]}"
   begin=$(date +%s%N)
   for _ in $(seq 150); do
     kill -0 "$job" 2>/dev/null || break
@@ -49,11 +57,19 @@ for ((i = 1; i <= kills; i++)); do
   ! grep -q 'restoring\|is not a line of' "$out/log" || fail 'what was saved cannot be read'
   ! grep -q 'variables restored' "$out/log" || resumed=$((resumed + 1))
   before=${now:-0}
-  # their guard was killed, so they are left
-  for p in $(pgrep -f -- "^[^ ]*tfc-run .*--supervise $out/killed"); do kill -KILL "$p" 2>/dev/null; done
+  for _ in $(seq 20); do # a child is killed when its guard dies, and takes a moment to give its memory back
+    processes >/dev/null || break
+    sleep 0.1
+  done
+  ! processes >/dev/null || fail "processes are left: $(processes | xargs ps -o args= -p)"
+  left=$(find "$out/killed" -name '*.lock')
+  [ -z "$left" ] || fail "locks are left: $left"
 done
 steps=$((before + 20))
 (train killed $steps) >"$out/log" 2>&1 || fail 'the last start'
+last=$(loss)
+[ -n "$last" ] || fail 'no loss'
 (train whole $steps) >"$out/log" 2>&1 || fail 'undisturbed'
+[ "$(loss)" = "$last" ] || fail "the last loss is $last, undisturbed $(loss)"
 cmp "$out/whole/model.ckpt-$steps.data-00000-of-00001" "$out/killed/model.ckpt-$steps.data-00000-of-00001" || fail 'other bits'
-echo "$kills kills, $resumed starts that resumed, $steps steps, ended within $longest ms, the same bits"
+echo "$kills kills, $resumed starts that resumed, $steps steps, ended within $longest ms, the same loss ($last) and bits"

@@ -22,13 +22,17 @@ struct network {
 };
 
 static tfc_status take(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
-                       const struct tfc_tensor *value) {
+                       const struct tfc_tensor *value, bool more) {
   struct network *n = (struct network *)(void *)r;
-  (void)key, (void)name;
+  (void)key, (void)name, (void)more;
   pthread_mutex_lock(&n->lock);
   tfc_tensor_share(value, &n->sent);
   pthread_mutex_unlock(&n->lock);
   return NULL;
+}
+
+static void flush(struct tfc_rendezvous *r) { // nothing is kept
+  (void)r;
 }
 
 static void *deliver(void *arg) { // a while after it was sent
@@ -76,7 +80,7 @@ struct setting {
   struct tfc_tensor x;
 };
 static void set_up(struct setting *t) {
-  *t = (struct setting){.network = {.base = {.send = take, .lends = true}}};
+  *t = (struct setting){.network = {.base = {.send = take, .flush = flush, .lends = true}}};
   pthread_mutex_init(&t->network.lock, NULL);
   assert_ok(tfc_devices_open("cpu:0", NULL, 0, &t->devices));
   assert_ok(tfc_graph_parse(tfc_str_from(text), "graph", NULL, &t->graph));

@@ -13,3 +13,6 @@ echo 'three processes, without and with delays: all messages came'
 out=$(mpirun_here 2 "$suite" wakes 2>&1) || { echo "$out"; exit 1; }
 [ "$(grep -o 'all messages came' <<<"$out" | wc -l)" -eq 2 ] || { echo "$out"; exit 1; }
 echo 'two processes, one of which goes to sleep: every message woke it'
+out=$(mpirun_here 3 "$suite" together 2>&1) || { echo "$out"; exit 1; }
+[ "$(grep -o 'all messages came' <<<"$out" | wc -l)" -eq 3 ] || { echo "$out"; exit 1; }
+echo 'three processes: what is sent at one moment travels together'

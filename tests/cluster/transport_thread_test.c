@@ -203,8 +203,18 @@ static void is_cut_off(void **state) {
   for (uint32_t r = 0; r < 3; r++) tfc_transport_close(t[r]);
 }
 
-// Runs this process as one task of mpirun: `cluster_transport_thread_test mpi [DELAY_NS]`, or with `wakes` (two tasks).
-static int over_mpi(int64_t delay_ns, bool wakes_only) {
+typedef enum part { EXCHANGE, WAKES, TOGETHER } part;
+static tfc_status run_part(struct tfc_transport *t, part what) {
+  switch (what) {
+  case EXCHANGE: return tfc_test_exchange(t, 40, 7);
+  case WAKES: return tfc_test_wakes(t, 5000, 11);
+  case TOGETHER: return tfc_test_together(t, 100);
+  }
+  return NULL;
+}
+// Runs this process as one task of mpirun: `cluster_transport_thread_test mpi [DELAY_NS]`, or with `wakes` (two tasks)
+// or `together` (three).
+static int over_mpi(int64_t delay_ns, part what) {
   struct tfc_transport *t = NULL;
   tfc_status s = tfc_transport_mpi(&t);
   if (!s && delay_ns) {
@@ -212,7 +222,7 @@ static int over_mpi(int64_t delay_ns, bool wakes_only) {
     s = tfc_transport_faulty(t, &faults, &t);
   }
   const uint32_t rank = s ? 0 : t->rank, count = s ? 0 : t->count;
-  if (!s) s = wakes_only ? tfc_test_wakes(t, 5000, 11) : tfc_test_exchange(t, 40, 7);
+  if (!s) s = run_part(t, what);
   if (s)
     fprintf(stderr, "task %u: %s\n", rank, tfc_status_message(s));
   else
@@ -223,8 +233,9 @@ static int over_mpi(int64_t delay_ns, bool wakes_only) {
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1 && !strcmp(argv[1], "mpi")) return over_mpi(argc > 2 ? atoll(argv[2]) : 0, false);
-  if (argc > 1 && !strcmp(argv[1], "wakes")) return over_mpi(0, true);
+  if (argc > 1 && !strcmp(argv[1], "mpi")) return over_mpi(argc > 2 ? atoll(argv[2]) : 0, EXCHANGE);
+  if (argc > 1 && !strcmp(argv[1], "wakes")) return over_mpi(0, WAKES);
+  if (argc > 1 && !strcmp(argv[1], "together")) return over_mpi(0, TOGETHER);
   if (argc > 2 && !strcmp(argv[1], "seeds")) {
     const struct CMUnitTest seeds[] = {cmocka_unit_test(many_seeds)};
     seed_count = strtoull(argv[2], NULL, 10);

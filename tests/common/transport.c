@@ -19,6 +19,7 @@ static unsigned char byte_of(uint32_t from, uint32_t to, uint32_t i, uint64_t at
   return (unsigned char)((from * 31 + to * 17 + i * 7 + at * 13 + (at >> 9) + seed) & 255);
 }
 
+// Some messages say that others follow (`more`), in all orders of tasks and sizes; the last of a round may, too.
 static tfc_status send_all(struct tfc_transport *t, uint32_t i, uint64_t seed) {
   for (uint32_t to = 0; to < t->count; to++) {
     struct tfc_message *m = NULL;
@@ -28,9 +29,10 @@ static tfc_status send_all(struct tfc_transport *t, uint32_t i, uint64_t seed) {
     m->body_size = body_size(i);
     if (m->body_size) TFC_RETURN_IF_ERROR(tfc_buffer_create_host(m->body_size, &m->body));
     for (uint64_t k = 0; k < m->body_size; k++) ((unsigned char *)m->body->data)[k] = byte_of(t->rank, to, i, k, seed);
+    m->more = (i * 5 + to * 3 + t->rank) % 7 < 4;
     TFC_RETURN_IF_ERROR(t->type->send(t, to, m));
   }
-  return NULL;
+  return i % 3 ? NULL : t->type->flush(t);
 }
 
 static tfc_status check(const struct tfc_transport *t, const struct tfc_message *m, uint32_t i, uint64_t seed) {
@@ -57,7 +59,10 @@ tfc_status tfc_test_exchange(struct tfc_transport *t, uint32_t count, uint64_t s
   if (!next) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   while (left || sent < count) {
     struct tfc_message *m = NULL;
-    if (sent < count) TFC_TRY(s, send_all(t, sent++, seed));
+    if (sent < count) {
+      TFC_TRY(s, send_all(t, sent++, seed));
+      if (sent == count) TFC_TRY(s, t->type->flush(t));
+    }
     TFC_TRY(s, t->type->progress(t, sent < count ? 0 : 1000000));
     for (;;) {
       TFC_TRY(s, t->type->receive(t, &m));
@@ -75,6 +80,63 @@ tfc_status tfc_test_exchange(struct tfc_transport *t, uint32_t count, uint64_t s
 out:
   free(next);
   return s;
+}
+
+// --- Messages that travel together -----------------------------------------------------------------------------------
+struct travels {
+  uint32_t to, head_size; // bytes
+  uint64_t body_size;
+};
+static tfc_status send_together(struct tfc_transport *t, const struct travels *what, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    struct tfc_message *m = NULL;
+    TFC_RETURN_IF_ERROR(tfc_message_create(i, what[i].head_size, &m));
+    memset(m->head, 0, m->head_size);
+    m->body_size = what[i].body_size;
+    m->more = true;
+    if (m->body_size) {
+      TFC_RETURN_IF_ERROR(tfc_buffer_create_host(m->body_size, &m->body));
+      memset(m->body->data, (int)i, m->body_size);
+    }
+    TFC_RETURN_IF_ERROR(t->type->send(t, what[i].to, m));
+  }
+  return t->type->flush(t);
+}
+static tfc_status receive_together(struct tfc_transport *t, const struct travels *what, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    struct tfc_message *m = NULL;
+    if (what[i].to != t->rank) continue;
+    while (!m) {
+      TFC_RETURN_IF_ERROR(t->type->progress(t, 1000000));
+      TFC_RETURN_IF_ERROR(t->type->receive(t, &m));
+    }
+    bool good = m->kind == i && m->head_size == what[i].head_size && m->body_size == what[i].body_size;
+    for (uint64_t k = 0; good && k < m->body_size; k++) good = ((const unsigned char *)m->body->data)[k] == (i & 255);
+    const uint32_t kind = m->kind;
+    tfc_message_free(m);
+    if (!good) return tfc_status_make(TFC_ABORTED, "message %u came, or is broken, not message %u", kind, i);
+  }
+  return NULL;
+}
+
+tfc_status tfc_test_together(struct tfc_transport *t, uint32_t rounds) {
+  // Packets: (1) all for task 1 up to the first long body, also what comes after the message for task 2; (2) that
+  // message; (3) what follows for task 1, as long as MPI sends it at once; (4) the rest, of which a part is longer than
+  // that.
+  static const struct travels what[] = {{1, 100, 0},      {1, 20, 1000},  {2, 8, 5},      {1, 0, 8},
+                                        {1, 100, 100000}, {1, 50, 9},     {1, 90, 600},   {1, 0, 0},
+                                        {1, 70, 3500},    {1, 60, 12000}, {1, 40, 16384}, {1, 30, 1}};
+  enum { COUNT = sizeof what / sizeof *what, PACKETS = 4 };
+  for (uint32_t i = 0; i < rounds; i++) {
+    const uint64_t sent = atomic_load(&t->sent), packets = atomic_load(&t->packets);
+    if (t->rank == 0) TFC_RETURN_IF_ERROR(send_together(t, what, COUNT));
+    if (t->rank == 0 && (atomic_load(&t->sent) != sent + COUNT || atomic_load(&t->packets) != packets + PACKETS))
+      return tfc_status_make(TFC_ABORTED, "%llu messages in %llu packets, not %d in %d",
+                             (unsigned long long)(atomic_load(&t->sent) - sent),
+                             (unsigned long long)(atomic_load(&t->packets) - packets), (int)COUNT, (int)PACKETS);
+    TFC_RETURN_IF_ERROR(receive_together(t, what, COUNT));
+  }
+  return NULL;
 }
 
 // Two threads, as in a task (runtime/cluster/member.c). One sleeps until a message comes. The other one waits for a

@@ -46,6 +46,7 @@ struct tfc_cpu_lanes {
   _Alignas(64) _Atomic uint32_t left; // steps that have not ended
   _Atomic uint32_t under_way;         // operations that have begun and will complete by callback
   _Atomic uint32_t completed;         // counts those that have completed
+  bool kept; // tensors for other tasks may be kept until the rendezvous's `flush`; only if there is a single lane
 };
 
 static void split(struct tfc_kernel_env *env, int64_t total, int64_t grain,
@@ -193,6 +194,13 @@ static void complete(void *arg, bool good) {
   atomic_fetch_sub_explicit(&l->under_way, 1, memory_order_release);
 }
 
+static void flush(struct tfc_cpu_lanes *l) {
+  struct tfc_rendezvous *others = l->step->rendezvous;
+  if (!l->kept) return;
+  l->kept = false;
+  if (others) others->flush(others);
+}
+
 // Runs a step. It makes the steps that wait for this one ready (`end`) before it releases the lanes that help, so that
 // these find the ready steps at once.
 static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
@@ -202,10 +210,13 @@ static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
   own->team.size = (int)threads;
   tfc_runner_set_environment(l->prepared, s->op, &own->env[threads - 1]);
   if (tfc_runner_completes_later(l->prepared, s->op)) {
+    const bool alone = l->plan->count == 1;
     atomic_fetch_add_explicit(&l->under_way, 1, memory_order_relaxed);
-    tfc_runner_begin_one(l->prepared, s->op, l->step, complete, &l->late[step]);
+    l->kept |= alone;
+    tfc_runner_begin_one(l->prepared, s->op, l->step, alone, complete, &l->late[step]);
     return true;
   }
+  flush(l);
   if (planned > 1) atomic_store_explicit(&own->splits, step, memory_order_release);
   bool good = tfc_runner_run_one(l->prepared, s->op, l->step);
   if (good) end(l, step);
@@ -223,6 +234,7 @@ static void attend(struct tfc_cpu_lanes *l) {
   struct tfc_rendezvous *others = l->step->rendezvous;
   const uint32_t seen = atomic_load_explicit(&l->completed, memory_order_acquire);
   if (!atomic_load_explicit(&l->under_way, memory_order_acquire)) return;
+  flush(l);
   if (others && others->attend) others->attend(others, &l->completed, seen);
   if (l->plan->count == 1) // nothing else makes a step ready
     tfc_futex_wait(&l->completed, seen, ASLEEP_NS);
@@ -236,6 +248,7 @@ static void run_lane(struct tfc_cpu_lanes *l, uint32_t index) {
   uint32_t idle = 0, loops[TFC_CPU_MOST_LANES] = {0};
   while (atomic_load_explicit(&l->left, memory_order_acquire) && !tfc_step_stopped(l->step)) {
     uint32_t step = first_ready(l, own);
+    if (step == TFC_NONE) flush(l);
     bool helped = help(l, index, step);
     for (uint32_t i = 0, other; !helped && step == TFC_NONE && i < l->plan->count; i++)
       if ((other = first_ready(l, &l->lanes[i])) < step) step = other;
@@ -252,6 +265,7 @@ static void run_lane(struct tfc_cpu_lanes *l, uint32_t index) {
     else
       sched_yield(); // another lane's thread may be waiting for this core
   }
+  flush(l);
 }
 
 static void run_lanes(void *arg, int64_t begin, int64_t end) {

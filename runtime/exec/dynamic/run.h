@@ -95,6 +95,7 @@ struct tfc_run {
   TFC_ARRAY(struct tfc_run_item) last; // a stack, used when there are no updates either
   uint32_t in_flight, root_done, parked;
   uint32_t waiting; // kernels in flight that wait for something outside of the step
+  bool kept;        // tensors for other tasks may be kept, until the rendezvous's `flush`
   struct tfc_run_flight *flights;
   struct tfc_run_mailbox *mailbox;
   struct tfc_kernel_env *envs, *host_envs; // [devices]; host_envs: with host memory

@@ -126,7 +126,14 @@ static void sleep_until_signal(struct tfc_run *r, uint32_t seen, int64_t timeout
   if (blocked) tfc_gate_unblock(gate, &b.base);
 }
 
+void tfc_run_flush(struct tfc_run *r) {
+  struct tfc_rendezvous *others = r->session->options.rendezvous;
+  if (r->kept && others) others->flush(others);
+  r->kept = false;
+}
+
 void tfc_run_wait(struct tfc_run *r) {
+  tfc_run_flush(r);
   uint32_t seen = atomic_load(&r->mailbox->signal);
   if (atomic_load(&r->mailbox->arrived)) return;
   struct tfc_rendezvous *others = r->session->options.rendezvous;

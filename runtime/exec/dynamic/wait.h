@@ -6,6 +6,8 @@
 
 // Returns the number of kernels on devices' threads that have not returned yet.
 uint32_t tfc_run_at_work(const struct tfc_run *r);
+// Sends the tensors for other tasks that are kept.
+void tfc_run_flush(struct tfc_run *r);
 // Sleeps until a kernel returns. Ends the run if that can never happen.
 void tfc_run_wait(struct tfc_run *r);
 // appends the names of nodes that wait, and what they wait for

@@ -1,7 +1,8 @@
 // The MPI plug-in, libtfc_mpi.so. One thread at a time calls MPI. A sender puts its message in a list. If no other
-// thread is calling MPI, it then sends all messages of the list; else the thread that calls MPI does. A message is one
-// MPI message with sizes, head and body if the body is short. A longer body follows in further MPI messages, sent
-// straight from and received straight into the tensor's memory.
+// thread is calling MPI, it then sends all messages of the list; else the thread that calls MPI does. A message is a
+// header with its sizes, its head, and its body if that is short. What the list has for one task goes there in one MPI
+// message (a packet), one message after another. A longer body follows in further MPI messages, sent straight from and
+// received straight into the tensor's memory.
 //
 // MPI cannot wait for a message without using its core. So a thread that waits sleeps, and a sender on the same host
 // wakes it through a word in shared memory, the task's bell. To find messages from other hosts, the thread wakes up and
@@ -24,6 +25,8 @@ enum {
   TAG_MESSAGE = 1,
   TAG_BODY = 2,
   MOST_INLINE = 16384,
+  EAGER = 4000, // bytes that MPI sends at once; for longer messages it asks the receiver first (Open MPI: 4 KiB with
+                // its own header)
   PIECE = 1 << 30,           // the longest MPI message, in bytes: MPI counts bytes with int
   SPIN_NS = 20000,           // with tasks on other hosts: after a message a thread polls for this long before it sleeps
   SHORTEST_SLEEP_NS = 20000, // with tasks on other hosts: the first sleep; sleeps become longer while nothing happens
@@ -39,9 +42,9 @@ struct header {
 };
 struct sending {
   struct sending *next;
-  struct tfc_message *message;
+  struct tfc_message *messages; // of the packet; only the last one may have a long body
   unsigned char *packed;
-  uint32_t to, started, count;
+  uint32_t count;
   MPI_Request requests[];
 };
 struct arriving { // a message whose body has not arrived completely
@@ -155,34 +158,87 @@ static int piece_size(uint64_t body_size, uint32_t piece) {
   return (int)(left < PIECE ? left : PIECE);
 }
 
-static tfc_status start(struct transport *t, struct tfc_message *m) {
-  const uint32_t pieces = pieces_of(m->body_size);
-  const uint32_t inlined = pieces ? 0 : (uint32_t)m->body_size;
+// Bytes of a message in a packet.
+static uint32_t inlined_size(const struct tfc_message *m) {
+  return pieces_of(m->body_size) ? 0 : (uint32_t)m->body_size;
+}
+static size_t packed_size(const struct tfc_message *m) {
+  return sizeof(struct header) + m->head_size + inlined_size(m);
+}
+static unsigned char *pack(const struct tfc_message *m, unsigned char *to) {
+  const struct header h = {MAGIC, m->kind, m->head_size, m->overtakes, m->body_size};
+  memcpy(to, &h, sizeof h);
+  memcpy(to + sizeof h, m->head, m->head_size);
+  if (inlined_size(m)) memcpy(to + sizeof h + m->head_size, m->body->data, m->body_size);
+  return to + packed_size(m);
+}
+
+static void free_messages(struct tfc_message *list) {
+  while (list) {
+    struct tfc_message *next = list->next;
+    tfc_message_free(list);
+    list = next;
+  }
+}
+static void sending_free(struct sending *s) {
+  free_messages(s->messages);
+  free(s->packed);
+  free(s);
+}
+
+// Sends a packet: messages to one task, `size` bytes when packed.
+static tfc_status start(struct transport *t, struct tfc_message *messages, size_t size) {
+  const struct tfc_message *last = messages;
+  uint32_t count = 1;
+  for (; last->next; last = last->next) count++;
+  const uint32_t pieces = pieces_of(last->body_size);
   struct sending *s = calloc(1, sizeof *s + (pieces + 1) * sizeof(MPI_Request));
-  const size_t size = sizeof(struct header) + m->head_size + inlined;
   if (s) s->packed = malloc(size);
   if (!s || !s->packed) {
     free(s);
-    tfc_message_free(m);
+    free_messages(messages);
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: sending a message");
   }
-  const struct header h = {MAGIC, m->kind, m->head_size, m->overtakes, m->body_size};
-  memcpy(s->packed, &h, sizeof h);
-  memcpy(s->packed + sizeof h, m->head, m->head_size);
-  if (inlined) memcpy(s->packed + sizeof h + m->head_size, m->body->data, inlined);
-  s->message = m;
+  unsigned char *end = s->packed;
+  for (const struct tfc_message *m = messages; m; m = m->next) end = pack(m, end);
+  s->messages = messages;
   s->next = t->sendings;
   t->sendings = s;
+  atomic_fetch_add_explicit(&t->base.sent, count, memory_order_relaxed);
+  atomic_fetch_add_explicit(&t->base.packets, 1, memory_order_relaxed);
   TFC_RETURN_IF_ERROR(
-      check(MPI_Isend(s->packed, (int)size, MPI_BYTE, (int)m->peer, TAG_MESSAGE, t->comm, &s->requests[s->count]),
+      check(MPI_Isend(s->packed, (int)size, MPI_BYTE, (int)last->peer, TAG_MESSAGE, t->comm, &s->requests[s->count]),
             "sending"));
   s->count++;
   for (uint32_t i = 0; i < pieces; i++, s->count++)
-    TFC_RETURN_IF_ERROR(check(MPI_Isend((char *)m->body->data + (uint64_t)i * PIECE, piece_size(m->body_size, i),
-                                        MPI_BYTE, (int)m->peer, TAG_BODY, t->comm, &s->requests[s->count]),
+    TFC_RETURN_IF_ERROR(check(MPI_Isend((char *)last->body->data + (uint64_t)i * PIECE, piece_size(last->body_size, i),
+                                        MPI_BYTE, (int)last->peer, TAG_BODY, t->comm, &s->requests[s->count]),
                               "sending"));
-  ring(t->bells[m->peer]);
+  ring(t->bells[last->peer]);
   return NULL;
+}
+
+// Takes the next packet from a list: its first message, and what follows for the same task and fits. A message that MPI
+// sends at once does not make the packet one for which MPI asks first.
+static struct tfc_message *take_packet(struct tfc_message **list, size_t *out_size) {
+  struct tfc_message *first = *list, *last = first;
+  size_t size = packed_size(first);
+  *list = first->next;
+  for (struct tfc_message **at = list; *at && !pieces_of(last->body_size);) {
+    struct tfc_message *m = *at;
+    const size_t more = packed_size(m), both = size + more;
+    if (m->peer != first->peer) {
+      at = &m->next;
+      continue;
+    }
+    if (both > longest() || (both > EAGER && size <= EAGER && more <= EAGER)) break; // and none may overtake it
+    size = both;
+    *at = m->next;
+    last = last->next = m;
+  }
+  last->next = NULL;
+  *out_size = size;
+  return first;
 }
 
 static tfc_status start_asked(struct transport *t, bool *any) {
@@ -190,26 +246,18 @@ static tfc_status start_asked(struct transport *t, bool *any) {
   if (!atomic_load(&t->has_asked)) return NULL;
   pthread_mutex_lock(&t->lock);
   atomic_store(&t->has_asked, false);
-  struct tfc_message *m = t->asked;
+  struct tfc_message *list = t->asked;
   t->asked = NULL;
   t->asked_last = &t->asked;
   pthread_mutex_unlock(&t->lock);
-  while (m) {
-    struct tfc_message *next = m->next;
+  while (list && !s) {
+    size_t size;
+    struct tfc_message *packet = take_packet(&list, &size);
     *any = true;
-    if (s)
-      tfc_message_free(m);
-    else
-      s = start(t, m);
-    m = next;
+    s = start(t, packet, size);
   }
+  free_messages(list);
   return s;
-}
-
-static void sending_free(struct sending *s) {
-  tfc_message_free(s->message);
-  free(s->packed);
-  free(s);
 }
 
 static tfc_status finish_sent(struct transport *t, bool *any) {
@@ -222,28 +270,17 @@ static tfc_status finish_sent(struct transport *t, bool *any) {
       continue;
     }
     *at = s->next;
-    ring(t->bells[s->message->peer]); // perhaps MPI has sent the message only now
+    ring(t->bells[s->messages->peer]); // perhaps MPI has sent the message only now
     sending_free(s);
     *any = true;
   }
   return NULL;
 }
 
-static tfc_status send(struct tfc_transport *base, uint32_t to, struct tfc_message *m) {
+static tfc_status flush(struct tfc_transport *base) {
   struct transport *t = (struct transport *)base;
   tfc_status s = NULL;
   bool any = false, left = false;
-  if (to >= base->count) {
-    tfc_message_free(m);
-    return tfc_status_make(TFC_INTERNAL, "there is no task %u", to);
-  }
-  m->peer = to;
-  m->next = NULL;
-  pthread_mutex_lock(&t->lock);
-  *t->asked_last = m;
-  t->asked_last = &m->next;
-  atomic_store(&t->has_asked, true);
-  pthread_mutex_unlock(&t->lock);
   // A thread that calls MPI now looks at the list when it has finished.
   while (!s && atomic_load(&t->has_asked) && pthread_mutex_trylock(&t->mpi) == 0) {
     s = start_asked(t, &any);
@@ -255,21 +292,39 @@ static tfc_status send(struct tfc_transport *base, uint32_t to, struct tfc_messa
   return s;
 }
 
+static tfc_status send(struct tfc_transport *base, uint32_t to, struct tfc_message *m) {
+  struct transport *t = (struct transport *)base;
+  const bool more = m->more; // another thread may send and free the message as soon as it is in the list
+  if (to >= base->count) {
+    tfc_message_free(m);
+    return tfc_status_make(TFC_INTERNAL, "there is no task %u", to);
+  }
+  m->peer = to;
+  m->next = NULL;
+  pthread_mutex_lock(&t->lock);
+  *t->asked_last = m;
+  t->asked_last = &m->next;
+  atomic_store(&t->has_asked, true);
+  pthread_mutex_unlock(&t->lock);
+  return more ? NULL : flush(base);
+}
+
 // --- Receiving -------------------------------------------------------------------------------------------------------
 
-// Handles a received MPI message: `size` bytes in t->buffer.
-static tfc_status take(struct transport *t, int from, int size) {
+// Handles the first message of a packet of which `size` bytes are left. *out_size: its own.
+static tfc_status take(struct transport *t, int from, const unsigned char *packed, size_t size, size_t *out_size) {
   struct header h;
-  if ((size_t)size < sizeof h) return nonsense(from, "it is shorter than a header");
-  memcpy(&h, t->buffer, sizeof h);
+  if (size < sizeof h) return nonsense(from, "it is shorter than a header");
+  memcpy(&h, packed, sizeof h);
   if (h.magic != MAGIC || h.overtakes > !h.body_size) return nonsense(from, "its header has no mark");
   if (h.head_size > TFC_MESSAGE_MOST_HEAD || h.body_size > TFC_MESSAGE_MOST_BODY)
     return nonsense(from, "it is longer than any message");
   const uint32_t pieces = pieces_of(h.body_size), inlined = pieces ? 0 : (uint32_t)h.body_size;
-  if ((size_t)size != sizeof h + h.head_size + inlined) return nonsense(from, "it has not the length that it says");
+  *out_size = sizeof h + h.head_size + inlined;
+  if (size < *out_size || (size > *out_size && pieces)) return nonsense(from, "it has not the length that it says");
   struct tfc_message *m = NULL;
   TFC_RETURN_IF_ERROR(tfc_message_create(h.kind, h.head_size, &m));
-  memcpy(m->head, t->buffer + sizeof h, h.head_size);
+  memcpy(m->head, packed + sizeof h, h.head_size);
   m->peer = (uint32_t)from;
   m->body_size = h.body_size;
   tfc_status s = h.body_size ? tfc_buffer_create_kept(h.body_size, &m->body) : NULL;
@@ -279,7 +334,7 @@ static tfc_status take(struct transport *t, int from, int size) {
     return s ? tfc_status_annotate(s, "a message of task %d", from)
              : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a message of task %d", from);
   }
-  if (inlined) memcpy(m->body->data, t->buffer + sizeof h + h.head_size, inlined);
+  if (inlined) memcpy(m->body->data, packed + sizeof h + h.head_size, inlined);
   a->message = m;
   a->complete = pieces == 0;
   struct arriving **at = h.overtakes ? &t->from[from] : t->from_last[from];
@@ -311,7 +366,11 @@ static tfc_status take_all(struct transport *t, bool *any) {
     MPI_Get_count(&status, MPI_BYTE, &size);
     if (size < 0 || (size_t)size > longest()) return nonsense(status.MPI_SOURCE, "it is longer than any message");
     TFC_RETURN_IF_ERROR(check(MPI_Mrecv(t->buffer, size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "receiving"));
-    TFC_RETURN_IF_ERROR(take(t, status.MPI_SOURCE, size));
+    size_t own, at = 0;
+    do {
+      TFC_RETURN_IF_ERROR(take(t, status.MPI_SOURCE, t->buffer + at, (size_t)size - at, &own));
+      at += own;
+    } while (at < (size_t)size);
     *any = true;
   }
   return NULL;
@@ -491,6 +550,7 @@ static void close_(struct tfc_transport *base) {
 
 static const struct tfc_transport_type mpi_type = {.name = "mpi",
                                                    .send = send,
+                                                   .flush = flush,
                                                    .receive = receive,
                                                    .progress = progress,
                                                    .attend = attend,
