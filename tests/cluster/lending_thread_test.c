@@ -1,5 +1,6 @@
 // A reference variable's memory is sent without a copy. Whoever writes to the variable while it is sent waits, in
-// static plans and in ready order, by an update and by an assignment; a step that is cancelled meanwhile ends.
+// static plans and in ready order, by an update and by an assignment; a step that is cancelled meanwhile ends. A result
+// is sent without a copy, too.
 #include "tests/common/test.h"
 
 #include <pthread.h>
@@ -49,28 +50,25 @@ static void *deliver(void *arg) { // a while after it was sent
   return NULL;
 }
 
+// clang-format off
 #define TYPE(key) " attr { key: \"" key "\" value { type: DT_FLOAT } }"
 #define SHAPE " attr { key: \"shape\" value { shape { dim { size: 65536 } } } }"
+#define SEND \
+  TYPE("T") \
+  " attr { key: 'tensor_name' value { s: 'v' } } attr { key: 'send_device' value { s: 'a' } }" \
+  " attr { key: 'send_device_incarnation' value { i: 1 } } attr { key: 'recv_device' value { s: 'b' } }" \
+  " attr { key: '_edge' value { i: 0 } } attr { key: '_peer' value { i: 1 } } attr { key: '_order' value { i: 0 } }"
 static const char text[] =
     "node { name: 'x' op: 'Placeholder'" TYPE("dtype") SHAPE " }"
-                                                             "node { name: 'v' op: 'VariableV2'" TYPE("dtype") SHAPE
-    " }"
-    "node { name: 'init' op: 'Assign' input: 'v' input: 'x'" TYPE(
-        "T") " }"
-             "node { name: 'read' op: 'Identity' input: 'v'" TYPE(
-                 "T") " }"
-                      "node { name: 'send' op: '_Send' input: 'read'" TYPE(
-                          "T") " attr { key: 'tensor_name' value { s: 'v' } } attr { key: 'send_device' value { s: 'a' "
-                               "} }"
-                               " attr { key: 'send_device_incarnation' value { i: 1 } } attr { key: 'recv_device' "
-                               "value { s: 'b' } }"
-                               " attr { key: '_edge' value { i: 0 } } attr { key: '_peer' value { i: 1 } } attr { key: "
-                               "'_order' value { i: 0 } }"
-                               " attr { key: '_copies' value { b: true } } }"
-                               "node { name: 'add' op: 'AssignAdd' input: 'v' input: 'x' input: '^send'" TYPE(
-                                   "T") " }"
-                                        "node { name: 'assign' op: 'Assign' input: 'v' input: 'x' input: '^send'" TYPE(
-                                            "T") " }";
+    "node { name: 'v' op: 'VariableV2'" TYPE("dtype") SHAPE " }"
+    "node { name: 'init' op: 'Assign' input: 'v' input: 'x'" TYPE("T") " }"
+    "node { name: 'read' op: 'Identity' input: 'v'" TYPE("T") " }"
+    "node { name: 'send' op: '_Send' input: 'read'" SEND " attr { key: '_copies' value { b: true } } }"
+    "node { name: 'add' op: 'AssignAdd' input: 'v' input: 'x' input: '^send'" TYPE("T") " }"
+    "node { name: 'assign' op: 'Assign' input: 'v' input: 'x' input: '^send'" TYPE("T") " }"
+    "node { name: 'minus' op: 'Neg' input: 'x'" TYPE("T") " }"
+    "node { name: 'send_result' op: '_Send' input: 'minus'" SEND " }";
+// clang-format on
 
 struct setting {
   struct tfc_device_set devices;
@@ -149,6 +147,24 @@ static void others_do_not_wait(void **state) {
   tear_down(&t);
 }
 
+// A step's result is sent from its own memory, to which the next step does not write.
+static void results_are_not_copied(void **state) {
+  (void)state;
+  for (int dynamic = 0; dynamic < 2; dynamic++) {
+    struct setting t;
+    set_up(&t);
+    assert_ok(run(&t, "send_result", 3, dynamic, NULL));
+    struct tfc_tensor first = t.network.sent;
+    assert_non_null(first.buffer);
+    assert_ok(run(&t, "send_result", 4, dynamic, NULL));
+    assert_true(((const float *)first.data)[0] == -3 && ((const float *)first.data)[COUNT - 1] == -3);
+    assert_true(*(const float *)t.network.sent.data == -4);
+    tfc_tensor_release(&first);
+    tfc_tensor_release(&t.network.sent);
+    tear_down(&t);
+  }
+}
+
 static void *cancel_soon(void *arg) {
   nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
   atomic_store((_Atomic bool *)arg, true);
@@ -179,6 +195,7 @@ int main(void) {
       cmocka_unit_test(updates_wait),
       cmocka_unit_test(assignments_wait),
       cmocka_unit_test(others_do_not_wait),
+      cmocka_unit_test(results_are_not_copied),
       cmocka_unit_test(cancelled_while_it_waits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,7 +212,7 @@ static bool run(struct tfc_cpu_lanes *l, struct lane *own, uint32_t step) {
   if (tfc_runner_completes_later(l->prepared, s->op)) {
     const bool alone = l->plan->count == 1;
     atomic_fetch_add_explicit(&l->under_way, 1, memory_order_relaxed);
-    l->kept |= alone;
+    if (alone) l->kept = true;
     tfc_runner_begin_one(l->prepared, s->op, l->step, alone, complete, &l->late[step]);
     return true;
   }

@@ -12,7 +12,7 @@
 #include "runtime/exec/plan/memory.h"
 #include "runtime/exec/plan/plan_internal.h"
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, SENT = 1 << 16 }; // SENT: bytes from which on a result that is sent has memory of its own
 
 struct range {
   uint64_t offset, size;
@@ -338,6 +338,27 @@ static tfc_status place_again(struct planner *p) {
   return NULL;
 }
 
+// Marks large results that are sent to another task. They get no place, but memory of their own in each step, which the
+// message keeps until it is sent. Without that, they would be copied, since the next step writes to the arena.
+static void mark_sent(const struct tfc_ir *ir, bool *sent) {
+  for (size_t i = 0; i < ir->ops.count; i++) {
+    const struct tfc_ir_op *op = &ir->ops.data[i];
+    if (op->dead || op->joint || op->def->role != TFC_ROLE_SEND || ir->devices[op->device]->info.address_space)
+      continue;
+    const uint32_t v = op->inputs[0].value;
+    const struct tfc_ir_value *value = v == TFC_NONE ? NULL : &ir->values.data[v];
+    if (value && value->kind == TFC_IR_OP && value->bytes >= SENT && tfc_value_location(ir, value) == op->device)
+      sent[v] = true;
+  }
+  // A value that is read with another shape needs an address that is the same in every step.
+  for (size_t v = 0; v < ir->values.count; v++)
+    if (ir->values.data[v].alias != TFC_NONE) sent[v] = sent[ir->values.data[v].alias] = false;
+  for (size_t i = 0; i < ir->ops.count; i++)
+    for (uint32_t k = 0; k < ir->ops.data[i].input_count; k++)
+      if (ir->ops.data[i].inputs[k].view && ir->ops.data[i].inputs[k].value != TFC_NONE)
+        sent[ir->ops.data[i].inputs[k].value] = false;
+}
+
 tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrangement *a, struct tfc_arena *arena,
                                 struct tfc_memory_plan *out) {
   tfc_status s = NULL;
@@ -355,14 +376,16 @@ tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrang
   p.conditions = TFC_ARENA_ARRAY(&scratch, uint32_t, (values + a->transfer_count + 1) * a->queue_count);
   p.block_of_value = TFC_ARENA_ARRAY(&scratch, uint32_t, values + 1);
   p.block_of_copy = TFC_ARENA_ARRAY(&scratch, uint32_t, a->transfer_count + 1);
+  bool *sent = TFC_ARENA_ARRAY(&scratch, bool, values + 1);
   if (!plan.value_offset || !plan.copy_offset || !plan.size || !p.free || !p.freed || !p.blocks || !p.conditions ||
-      !p.block_of_value || !p.block_of_copy)
+      !p.block_of_value || !p.block_of_copy || !sent)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  mark_sent(ir, sent);
   for (size_t v = 0; v < values; v++) {
     const struct tfc_ir_value *value = &ir->values.data[v];
     plan.value_offset[v] = UINT64_MAX;
     p.block_of_value[v] = TFC_NONE;
-    if (value->kind != TFC_IR_OP || ir->ops.data[value->op].dead || !value->planned) continue;
+    if (value->kind != TFC_IR_OP || ir->ops.data[value->op].dead || !value->planned || sent[v]) continue;
     new_block(&p, value->bytes, tfc_value_location(ir, value), &p.block_of_value[v]);
     p.blocks[p.block_of_value[v]].kept = value->fetched;
   }

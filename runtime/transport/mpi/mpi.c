@@ -251,7 +251,7 @@ static tfc_status start_asked(struct transport *t, bool *any) {
   t->asked_last = &t->asked;
   pthread_mutex_unlock(&t->lock);
   while (list && !s) {
-    size_t size;
+    size_t size = 0;
     struct tfc_message *packet = take_packet(&list, &size);
     *any = true;
     s = start(t, packet, size);
@@ -366,7 +366,7 @@ static tfc_status take_all(struct transport *t, bool *any) {
     MPI_Get_count(&status, MPI_BYTE, &size);
     if (size < 0 || (size_t)size > longest()) return nonsense(status.MPI_SOURCE, "it is longer than any message");
     TFC_RETURN_IF_ERROR(check(MPI_Mrecv(t->buffer, size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "receiving"));
-    size_t own, at = 0;
+    size_t own = 0, at = 0;
     do {
       TFC_RETURN_IF_ERROR(take(t, status.MPI_SOURCE, t->buffer + at, (size_t)size - at, &own));
       at += own;
