@@ -7,7 +7,7 @@ build=$1 kills=${2:-100}
 RANDOM=${3:-1}
 source tests/cluster/mpirun.sh
 out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
+trap clean_up EXIT
 fail() {
   echo "kill $i: $*"
   tail -n 30 "$out/log"
@@ -32,6 +32,7 @@ last_saved() {
 }
 longest=0 before=0 resumed=0
 for ((i = 1; i <= kills; i++)); do
+  : >"$out/log" # what the job before has said must not be taken for this one's
   train killed 10000000 >"$out/log" 2>&1 &
   job=$!
   for _ in $(seq 400); do # waits until all tasks have joined: before that, Open MPI may wait for a task that was killed
