@@ -90,6 +90,7 @@ static tfc_status check_link(const struct tfc_link *l) {
   const char *wrong = NULL;
   if (!l->from.size || !l->to.size) wrong = "needs \"from\" and \"to\"";
   if (!isfinite(l->latency_us) || l->latency_us < 0 || l->latency_us > 1e12) wrong = "latency is not a time";
+  if (!(l->wake_us >= 0 && l->wake_us <= 1e12)) wrong = "wake is not a time";
   if (!(l->bandwidth > 0)) wrong = "bandwidth is not above 0";
   for (uint32_t i = 0; i < l->curve_count; i++) {
     const struct tfc_link_point *p = &l->curve[i];

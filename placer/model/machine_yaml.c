@@ -224,8 +224,8 @@ static tfc_status read_curve(struct reader *r, const yaml_node_t *curve, struct 
 }
 
 static tfc_status read_link(struct reader *r, const yaml_node_t *map, struct tfc_machine *m) {
-  static const char *const known[] = {"from",   "to",       "hosts", "latency", "bandwidth",
-                                      "duplex", "occupies", "wire",  "curve",   NULL};
+  static const char *const known[] = {"from",     "to",   "hosts", "latency", "bandwidth", "duplex",
+                                      "occupies", "wire", "curve", "wake",    NULL};
   static const char *const occupies[] = {"none", "sender", "receiver", "both"};
   struct tfc_link l = tfc_link_default();
   tfc_str stands = {0}, hosts = {0};
@@ -239,6 +239,7 @@ static tfc_status read_link(struct reader *r, const yaml_node_t *map, struct tfc
   TFC_RETURN_IF_ERROR(scalar(r, map, "hosts", &hosts));
   TFC_RETURN_IF_ERROR(scalar(r, map, "occupies", &stands));
   TFC_RETURN_IF_ERROR(read_time(r, map, "latency", &l.latency_us));
+  TFC_RETURN_IF_ERROR(read_time(r, map, "wake", &l.wake_us));
   TFC_RETURN_IF_ERROR(read_bandwidth(r, map, "bandwidth", &l.bandwidth));
   TFC_RETURN_IF_ERROR(read_bool(r, map, "duplex", &l.duplex));
   TFC_RETURN_IF_ERROR(read_sequence(r, map, "curve", &curve));
@@ -374,6 +375,7 @@ tfc_status tfc_machine_format(const struct tfc_machine *m, struct tfc_text *out)
       tfc_json_add_number(&t, l->curve[k].time_us);
       tfc_text_add(&t, k + 1 == l->curve_count ? TFC_STR("us]]") : TFC_STR("us]"));
     }
+    if (l->wake_us > 0) add_number(&t, "wake", l->wake_us, "us");
     tfc_text_add(&t, TFC_STR("}\n"));
   }
   if (t.failed) {

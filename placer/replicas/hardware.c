@@ -29,6 +29,7 @@ static tfc_status link_of(const struct tfc_problem *p, uint32_t from, uint32_t t
   }
   out->latency_us = first;
   out->occupies = pair->occupies == TFC_OCCUPIES_BOTH;
+  out->wake_us = pair->link->wake_us;
   if (us > 0) out->bandwidth = 1e6 * bytes / us;
   return NULL;
 }

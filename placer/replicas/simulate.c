@@ -48,6 +48,23 @@ static double average_us(const struct tfc_replicas *r, const struct tfc_hardware
   return 1e6 * bytes / link->bandwidth * (r->count + 1.0) / 2;
 }
 
+// How many cores the devices of a host share: n busy devices do n / slowdown times the work of one, and the most of
+// that is what the cores can do. INFINITY: devices do not slow each other down.
+static double cores_of(const struct tfc_hardware *h) {
+  double most = 0;
+  for (uint32_t n = 1; n <= h->slowdown_count; n++) most = fmax(most, n / h->slowdown[n - 1]);
+  return most > 0 ? most : (double)INFINITY;
+}
+
+// What a message takes longer where a host has more tasks than cores: a task that waits sleeps there, and waking it is
+// work for cores that others use. `servers`: on each host of replicas.
+static double waking_us(const struct tfc_replicas *r, const struct tfc_hardware_link *link, uint32_t servers) {
+  const struct tfc_hardware *h = r->hardware;
+  const uint32_t workers = r->count + r->backup, tasks = (workers < h->per_host ? workers : h->per_host) + servers;
+  const double cores = cores_of(h);
+  return tasks > cores + 0.5 ? link->wake_us * tasks / cores : 0;
+}
+
 // --- Gradients reduced without servers -------------------------------------------------------------------------------
 static double reduction_us(const struct tfc_hardware *h, uint32_t count, uint32_t hosts, double bytes) {
   const uint32_t beside = count < h->per_host ? count : h->per_host;
@@ -77,6 +94,8 @@ static void reduce_all(const struct tfc_replicas *r, uint32_t steps, struct time
                        struct tfc_replicas_result *out) {
   const struct tfc_workload *w = r->workload;
   struct tfc_random random;
+  // A task waits for the message that begins its step, for the others' gradients, for averages, and for the step's end.
+  const double waking = r->count > 1 ? 4 * waking_us(r, &r->hardware->beside, 0) : 0;
   double all_us = 0;
   tfc_random_init(&random, r->seed);
   for (uint32_t i = 0; i < steps; i++) {
@@ -94,7 +113,7 @@ static void reduce_all(const struct tfc_replicas *r, uint32_t steps, struct time
       if (r->hardware->beside.occupies) not_computing += us;
       bucket = 0;
     }
-    const double step = fmax(reduced, slowest * w->step_us + not_computing);
+    const double step = fmax(reduced, slowest * w->step_us + not_computing) + waking;
     keep(times, step);
     all_us += step;
   }
@@ -420,7 +439,8 @@ static tfc_status serve(const struct tfc_replicas *r, uint32_t steps, struct tim
   TFC_TRY(s, tfc_hardware_hosts(h, f.count, &f.hosts));
   f.shares = shares_cores(r, f.hosts);
   f.imbalance = tfc_workload_imbalance(w, f.servers);
-  f.latency_us = 2 * (f.apart || f.servers > 1 ? h->network.latency_us : h->to_server.latency_us);
+  const struct tfc_hardware_link *link = f.apart || f.servers > 1 ? &h->network : &h->to_server;
+  f.latency_us = 2 * (link->latency_us + waking_us(r, link, f.apart ? 0 : 1));
   tfc_random_init(&f.random, r->seed);
   f.replica = calloc(f.count + 1u, sizeof *f.replica);
   f.pulls = calloc(f.hosts + 1u, sizeof *f.pulls);

@@ -7,7 +7,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/graph/builder.h"
 
-enum { HOPS = 8, STEPS = 9, WARM = 3, FEWEST = 3 };
+enum { HOPS = 8, STEPS = 9, WARM = 3, FEWEST = 3, PAUSE_NS = 3000000 };
 static const int64_t floats[TFC_TASK_LINK_SIZES] = {1, 4096, 65536, 1048576};
 
 // Builds a chain of operations. Operation i is on task a, or on b if i is odd and `away`. One more operation is on b in
@@ -70,6 +70,36 @@ out:
   return s;
 }
 
+// A step that comes at once finds a task that looks for messages, one that comes after a pause a task that sleeps. The
+// pause is longer than any task looks for messages.
+static tfc_status time_wake(struct tfc_member *member, const struct tfc_cluster_spec *spec, uint32_t a, uint32_t b,
+                            double end_s, double *out_us) {
+  tfc_status s = NULL;
+  struct tfc_graph *graph = NULL;
+  struct tfc_cluster_session *session = NULL;
+  uint32_t targets[2];
+  double us[2][STEPS];
+  size_t n = 0;
+  TFC_TRY(s, chain(spec, a, b, 1, false, &graph, targets));
+  TFC_TRY(s, tfc_cluster_session_create(member, graph, &(struct tfc_execution){0}, &session));
+  // The step with task b alone: where task a is not this one, it would be woken, too.
+  const struct tfc_run_spec run = {.targets = &targets[1], .target_count = 1};
+  for (int i = 0; i < WARM + STEPS && (i < WARM + FEWEST || !late(end_s)); i++) {
+    for (int k = 0; k < 2; k++) {
+      if (k == 0) tfc_sleep_ns(PAUSE_NS);
+      const int64_t begin = tfc_now_ns();
+      TFC_TRY(s, tfc_cluster_session_run(session, &run, NULL, NULL, NULL));
+      if (i >= WARM) us[k][n] = 1e-3 * (double)(tfc_now_ns() - begin);
+    }
+    n += i >= WARM;
+  }
+  *out_us = fmax(0, tfc_quartiles_of(us[0], n).median - tfc_quartiles_of(us[1], n).median);
+out:
+  tfc_cluster_session_free(session);
+  tfc_graph_release(graph);
+  return s;
+}
+
 tfc_status tfc_task_links(struct tfc_member *member, const struct tfc_cluster_spec *spec, double end_s,
                           struct tfc_task_link *out, uint32_t *out_count) {
   const uint32_t tasks = (uint32_t)spec->tasks.count;
@@ -85,6 +115,7 @@ tfc_status tfc_task_links(struct tfc_member *member, const struct tfc_cluster_sp
         l->point[i].bytes = 4.0 * (double)floats[i];
         l->point[i].time_us = i ? fmax(us, l->point[i - 1].time_us) : us;
       }
+      TFC_RETURN_IF_ERROR(time_wake(member, spec, a, b, end_s, &l->wake_us));
     }
   *out_count = count;
   return NULL;

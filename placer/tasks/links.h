@@ -1,6 +1,7 @@
 // Times the links between tasks by real transfers. A chain of element-wise operations sends a tensor to and fro between
 // two tasks; the same chain is also run in one task. The difference of the two step times, divided by the number of
-// transfers, is the time of a transfer.
+// transfers, is the time of a transfer. Both tasks look for messages meanwhile; a step after a pause, in which they
+// have gone to sleep, tells what waking takes.
 #ifndef TFC_PLACER_TASKS_LINKS_H
 #define TFC_PLACER_TASKS_LINKS_H
 
@@ -12,6 +13,7 @@ struct tfc_task_link {
   struct {
     double bytes, time_us;
   } point[TFC_TASK_LINK_SIZES]; // ascending in bytes, not falling in time
+  double wake_us;               // what a message takes longer if the task that it goes to sleeps
 };
 // Times every pair of tasks if there are at most TFC_TASK_LINKS_ALL; otherwise each task with the next one and with
 // task 0. out: has room for count * count links. After `end_s` (on tfc_now_ns's clock) each pair that is left gets

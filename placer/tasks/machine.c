@@ -63,6 +63,8 @@ static tfc_status add_links(const struct tfc_member *member, const struct tfc_cl
     for (uint32_t k = 0; k < count; k++)
       if (links[k].point[i].time_us > curve[i].time_us) curve[i].time_us = links[k].point[i].time_us;
   }
+  for (uint32_t k = 0; k < count; k++)
+    if (links[k].wake_us > l.wake_us) l.wake_us = links[k].wake_us;
   TFC_RETURN_IF_ERROR(tfc_machine_add_link(m, &l));
   for (uint32_t k = 0; k < count; k++)
     for (int way = 0; way < 2; way++) {
@@ -73,6 +75,7 @@ static tfc_status add_links(const struct tfc_member *member, const struct tfc_cl
       l.from = tfc_str_from(from), l.to = tfc_str_from(to);
       // All transfers from a host to other hosts share its network.
       const bool away = strcmp(tfc_member_host(member, a), tfc_member_host(member, b)) != 0;
+      l.wake_us = links[k].wake_us;
       l.wire = away ? TFC_STR("network of {host}") : (tfc_str){0};
       for (uint32_t i = 0; i < TFC_TASK_LINK_SIZES; i++)
         curve[i] = (struct tfc_link_point){links[k].point[i].bytes, links[k].point[i].time_us};

@@ -56,6 +56,7 @@ def describe(name, graph, batch, folder):
     with open(pair + "/machine.yaml") as file:
         text = file.read()
         curve = of_yaml(text, "curve")[0]
+        wake = re.findall(r"wake: ([0-9.e+-]+us)", text)
     with open(alone + "/graph.json") as file:
         problem = json.load(file)
     problem["kinds"] = ["core"]
@@ -67,7 +68,8 @@ def describe(name, graph, batch, folder):
         json.dump(problem, file)
     with open(paths[1], "w") as file:
         file.write('format: tfc-machine\nversion: 1\ndevices:\n  - {name: "core:0", kind: core, count: 4, slowdown: %s}\n'
-                   '  - {name: "ps:0", kind: cpu}\nlinks:\n  - {from: "*", to: "*", occupies: both, curve: %s}\n' % (slowdown, curve))
+                   '  - {name: "ps:0", kind: cpu}\nlinks:\n  - {from: "*", to: "*", occupies: both, curve: %s%s}\n'
+                   % (slowdown, curve, ", wake: " + wake[0] if wake else ""))
     return paths + [database]
 
 

@@ -194,7 +194,8 @@ static void test_machine(void **state) {
                       "  - {name: \"acc:8\", kind: acc, memory: 16GB, count: 6, dispatch: 500ns, slowdown: [1, 1.25]}\n"
                       "links:\n"
                       "  - {from: \"*\", to: \"*\", latency: 10us, bandwidth: 12GB/s, duplex: false, occupies: both}\n"
-                      "  - {from: \"acc:*\", to: \"cpu:0\", latency: 1ms, wire: pcie, curve: [[0, 1us], [4KiB, 3]]}\n"),
+                      "  - {from: \"acc:*\", to: \"cpu:0\", latency: 1ms, wire: pcie, curve: [[0, 1us], [4KiB, 3]], "
+                      "wake: 80us}\n"),
       "m.yaml", &m));
   assert_int_equal(m->device_count, 7);
   assert_true(tfc_str_is(m->devices[3].name, "acc:10"));
@@ -203,8 +204,9 @@ static void test_machine(void **state) {
   assert_int_equal(tfc_machine_find(m, TFC_STR("/device:CPU:0")), 0);
   const struct tfc_link *l = tfc_machine_link(m, 1, 0);
   assert_true(l->latency_us == 1000 && l->curve_count == 2 && l->curve[1].bytes == 4096 && l->duplex);
+  assert_true(l->wake_us == 80);
   l = tfc_machine_link(m, 0, 1);
-  assert_true(l->bandwidth == 12e9 && !l->duplex && l->occupies == TFC_OCCUPIES_BOTH);
+  assert_true(l->bandwidth == 12e9 && !l->duplex && l->occupies == TFC_OCCUPIES_BOTH && l->wake_us == 0);
   assert_ok(tfc_machine_format(m, &text));
   assert_ok(tfc_machine_parse((tfc_str){text.data, text.size}, "again", &again));
   assert_ok(tfc_machine_format(again, &more));

@@ -96,6 +96,7 @@ static void test_machine(void **state) {
   const struct tfc_link *l = tfc_machine_link(m, 0, 1);
   assert_int_equal(l->curve_count, TFC_TASK_LINK_SIZES);
   assert_true(l->curve[3].time_us == x.links[2].point[3].time_us); // the link between ranks 1 and 2
+  assert_true(l->wake_us == x.links[2].wake_us);
   // A string that names a task stands for one of that task's devices; other strings are mapped as without tasks.
   assert_ok(tfc_subject_string(m, TFC_STR("/job:worker/task:1/device:CPU:0"), &device, NULL));
   assert_int_equal(device, 1);
