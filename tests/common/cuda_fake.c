@@ -23,6 +23,8 @@ static bool peers[64][64];
 static uint64_t pushed; // bit i: green context 10 + i is current on a thread
 static _Thread_local int current_device;
 static _Thread_local uint64_t current_green; // the green context that this thread pushed, 0: none
+static _Thread_local bool is_pushed;         // a context was pushed, perhaps one that `enter` has replaced since
+static _Thread_local int device_below;       // which `pop` makes current again
 static uint64_t violations, counts[TFC_CUDA_FAKE_CALL_COUNT], fail_from[TFC_CUDA_FAKE_CALL_COUNT],
     fail_to[TFC_CUDA_FAKE_CALL_COUNT];
 static int fail_error[TFC_CUDA_FAKE_CALL_COUNT], sticky, work_error;
@@ -185,9 +187,19 @@ static int properties(int device, struct tfc_cuda_properties *out) {
   snprintf(out->name, sizeof out->name, "Fake GPU");
   return 0;
 }
+static void leave_green(void) {
+  pthread_mutex_lock(&tfc_fake.lock);
+  if (current_green) pushed &= ~((uint64_t)1 << (current_green - 10) % 64);
+  pthread_mutex_unlock(&tfc_fake.lock);
+  current_green = 0;
+}
+// Replaces the thread's context, whichever it is.
 static int enter(int device) {
   int error = device < options.devices ? counted(TFC_CUDA_FAKE_ENTER) : 101;
-  if (!error) current_device = device;
+  if (!error) {
+    leave_green();
+    current_device = device;
+  }
   return error;
 }
 
@@ -269,7 +281,8 @@ static void run_seen(const struct CUstream_st *s, struct work *w) {
                                                      .stream = s->id,
                                                      .correlation = w->correlation,
                                                      .graph_node = w->node,
-                                                     .bytes = w->bytes});
+                                                     .bytes = w->bytes,
+                                                     .name = w->name});
 }
 
 // Tells the watcher of work that never runs: the launch is not unfinished any more.
@@ -438,8 +451,13 @@ int tfc_fake_push(struct CUstream_st *s, const struct work *work) { // under the
   return 0;
 }
 
+static _Thread_local const char *launched_name;
+void tfc_cuda_fake_name(const char *name) {
+  launched_name = name;
+}
 int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size) {
-  const struct work w = {.kind = WORK, .fn = fn, .argument = (void *)(uintptr_t)argument, .size = size};
+  const struct work w = {
+      .kind = WORK, .fn = fn, .argument = (void *)(uintptr_t)argument, .size = size, .name = launched_name};
   pthread_mutex_lock(&tfc_fake.lock);
   int error = sticky ? sticky : tfc_fake_use_for_launch(stream);
   if (!error) error = tfc_fake_push(stream, &w);
@@ -626,15 +644,20 @@ static int push_context(const struct tfc_cuda_partition *p) {
   const uint64_t bit = (uint64_t)1 << (p->id - 10) % 64;
   if (pushed & bit) (void)tfc_fake_violation(0);
   pushed |= bit;
+  if (is_pushed) (void)tfc_fake_violation(0); // the driver pushes one at a time
   pthread_mutex_unlock(&tfc_fake.lock);
   current_green = p->id;
+  is_pushed = true;
+  device_below = current_device;
   return 0;
 }
 static int pop_context(void) {
+  leave_green();
   pthread_mutex_lock(&tfc_fake.lock);
-  pushed &= ~((uint64_t)1 << (current_green - 10) % 64);
+  if (!is_pushed) (void)tfc_fake_violation(0);
   pthread_mutex_unlock(&tfc_fake.lock);
-  current_green = 0;
+  is_pushed = false;
+  current_device = device_below;
   return 0;
 }
 

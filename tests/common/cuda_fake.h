@@ -75,6 +75,7 @@ struct tfc_cuda_fake_seen {
   int64_t start_ns, end_ns;
   uint32_t context, stream, correlation;
   uint64_t graph_node, bytes;
+  const char *name; // of a kernel, if it has one (tfc_cuda_fake_name)
 };
 struct tfc_cuda_fake_watcher {
   uint32_t (*launched)(uint64_t works);
@@ -84,6 +85,8 @@ void tfc_cuda_fake_watch(const struct tfc_cuda_fake_watcher *watcher); // NULL: 
 
 // Takes the place of a kernel launch: calls `fn` with a copy of `argument` (size bytes) on the stream's thread.
 int tfc_cuda_fake_launch(tfc_cuda_stream stream, void (*fn)(void *argument), const void *argument, size_t size);
+// Names the kernels that this thread launches from now on, for a profiler: static text; NULL: they have no name.
+void tfc_cuda_fake_name(const char *name);
 void *tfc_cuda_fake_host(const void *device_address); // what a kernel reads
 void tfc_cuda_fake_idle(void);                        // returns when every stream has executed all its work
 

@@ -19,6 +19,7 @@ struct work {
   size_t bytes;
   struct record *record; // RECORD makes this record reached, WAIT waits for it
   uint32_t correlation;  // the launch's, see tfc_cuda_fake_watcher
+  const char *name;      // of a kernel; NULL: it has none
   uint64_t node;         // of a captured graph
   // Of a captured graph: the stream of the capture, how many pieces of work of each stream come before this one, and
   // whether work of another stream comes directly after it.

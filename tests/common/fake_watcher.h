@@ -113,7 +113,7 @@ static void fake_ran(const struct tfc_cuda_fake_seen *seen) {
                                 .correlation = seen->correlation,
                                 .graph_node = seen->graph_node,
                                 .bytes = seen->bytes};
-  snprintf(w.name, sizeof w.name, "%s", kinds[seen->kind].name);
+  snprintf(w.name, sizeof w.name, "%s", seen->name ? seen->name : kinds[seen->kind].name);
   snprintf(w.direction, sizeof w.direction, "%s", kinds[seen->kind].direction);
   pthread_mutex_lock(&fake_lock);
   struct fake_buffer *b = fake_launchers[seen->correlation % FAKE_FLYING];

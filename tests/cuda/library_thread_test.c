@@ -52,11 +52,22 @@ static tfc_status handle_prepare(struct tfc_cuda_prepare *p) {
   green_in[0] = tfc_cuda_fake_green();
   return NULL;
 }
+static struct tfc_device *other; // of another GPU, whose memory goes back to CUDA while the row is launched; or NULL
+static void nothing(void *argument) {
+  (void)argument;
+}
 static tfc_status handle_launch(struct tfc_cuda_launch *l) {
   struct cudnnContext *handle = NULL;
+  struct tfc_buffer *memory = NULL;
+  int argument = 0;
   TFC_RETURN_IF_ERROR(l->library->cudnn(l->library, &handle));
+  if (other) {
+    TFC_RETURN_IF_ERROR(other->driver->allocate(other, 64, &memory));
+    tfc_buffer_release(memory);
+    tfc_cuda_memory_trim(&tfc_cuda_device_of(other)->memory);
+  }
   green_in[1] = tfc_cuda_fake_green();
-  return NULL;
+  return tfc_cuda_status(l, tfc_cuda_fake_launch(l->stream, nothing, &argument, sizeof argument));
 }
 // The `prepare` of a row whose library declines the operation: the next row of the op, which uses no library, is taken.
 static tfc_status declines(struct tfc_cuda_prepare *p) {
@@ -98,11 +109,13 @@ static struct tfc_segment_op op;
 static struct tfc_segment segment;
 
 static bool strict, loose;
-static tfc_status prepare_on(struct subject *s, const char *devices, const char *name) {
-  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){.devices = 1, .strict_cudnn = strict, .loose_events = loose});
+static int devices = 1;
+static tfc_status prepare_on(struct subject *s, const char *names, const char *name) {
+  tfc_cuda_fake_install(
+      &(struct tfc_cuda_fake_options){.devices = devices, .strict_cudnn = strict, .loose_events = loose});
   tfc_cuda_fake_reset();
   *s = (struct subject){0};
-  assert_ok(tfc_devices_open(devices, NULL, 0, &s->set));
+  assert_ok(tfc_devices_open(names, NULL, 0, &s->set));
   assert_ok(tfc_semaphore_create(&s->done));
   s->device = s->set.devices[0];
   def.name = name;
@@ -213,10 +226,35 @@ static void green_handles(void **state) {
   strict = loose = false;
 }
 
+// What gives another GPU's memory back to CUDA enters that GPU. After that, and after the row, the thread is where it
+// was: it launches on its own device, with its green context current where cuDNN needs that.
+static void memory_of_another(void **state) {
+  (void)state;
+  struct subject s;
+  for (int i = 0; i < 4; i++) {
+    strict = i & 1;
+    devices = 2;
+    assert_ok(prepare_on(&s, i & 2 ? "vgpu:0-1,gpu:1" : "gpu:0,gpu:1", "TestHandle"));
+    other = s.set.devices[s.set.count - 1];
+    for (uint64_t step = 1; step < 4; step++) {
+      struct tfc_step one = {.id = (int64_t)step};
+      assert_ok(
+          s.device->driver->submit(s.device, s.prepared, &one, NULL, 0, &(struct tfc_timepoint){s.done, step}, 1));
+      assert_ok(tfc_semaphore_wait(s.done, step, 0, -1));
+      assert_ok(one.status);
+      assert_int_equal(green_in[1], green_in[0]);
+    }
+    other = NULL;
+    subject_deinit(&s);
+    assert_int_equal(tfc_cuda_fake_violations(), 0);
+  }
+  strict = false, devices = 1;
+}
+
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
   tfc_driver_add(&tfc_driver_vgpu);
   const struct CMUnitTest tests[] = {cmocka_unit_test(launches), cmocka_unit_test(plans),
-                                     cmocka_unit_test(green_handles)};
+                                     cmocka_unit_test(green_handles), cmocka_unit_test(memory_of_another)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -207,6 +207,29 @@ static void events_of_another_context(void **state) {
   assert_int_equal(tfc_cuda_fake_violations(), seen);
 }
 
+// Entering a device replaces a green context that was pushed; what was below it comes back with `pop`.
+static void entering_from_a_green_context(void **state) {
+  (void)state;
+  struct tfc_cuda_partition halves[2];
+  int granularity, total;
+  tfc_cuda_stream stream;
+  begin(false);
+  assert_int_equal(api->split(0, 2, halves, &granularity, &total), 0);
+  assert_int_equal(api->stream_create(&halves[0], &stream), 0);
+  assert_int_equal(api->push(&halves[0]), 0);
+  assert_int_equal(tfc_cuda_fake_green(), halves[0].id);
+  assert_int_equal(api->enter(1), 0);
+  assert_int_equal(tfc_cuda_fake_green(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), seen);
+  refused(launch(stream), TFC_CUDA_INVALID_HANDLE);
+  assert_int_equal(api->pop(), 0);
+  assert_int_equal(launch(stream), 0);
+  refused(api->pop(), 0);
+  assert_int_equal(api->stream_synchronize(stream), 0);
+  assert_int_equal(api->stream_destroy(stream), 0);
+  for (int i = 0; i < 2; i++) assert_int_equal(api->unsplit(&halves[i]), 0);
+}
+
 // A flag is in pinned memory.
 static void flags_elsewhere(void **state) {
   (void)state;
@@ -572,6 +595,7 @@ int main(void) {
       cmocka_unit_test(memory_that_was_given_back_too_early),
       cmocka_unit_test(handles_of_another_context),
       cmocka_unit_test(events_of_another_context),
+      cmocka_unit_test(entering_from_a_green_context),
       cmocka_unit_test(flags_elsewhere),
       cmocka_unit_test(what_may_not_be_captured),
       cmocka_unit_test(events_of_a_capture),

@@ -12,13 +12,40 @@ const struct tfc_cuda_api *tfc_cuda_api;
 static _Thread_local const struct tfc_cuda_api *entered_api;
 static _Thread_local int entered_ordinal = -1;
 
+// The green context that the thread has made current, NULL: none, and its device. CUDA's call for entering a device
+// replaces the current context, also a green one that was pushed, and `pop` then makes the device before it current.
+static _Thread_local const struct tfc_cuda_partition *green;
+static _Thread_local int green_ordinal;
+
 int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal) {
   if (entered_api == api && entered_ordinal == ordinal) return 0;
+  const bool leaves = green && entered_ordinal == green_ordinal;
+  if (leaves) (void)api->pop();
   int error = api->enter(ordinal);
-  if (error) return error;
-  entered_api = api;
-  entered_ordinal = ordinal;
-  return 0;
+  if (!error) {
+    entered_api = api;
+    entered_ordinal = ordinal;
+  }
+  if (green && entered_ordinal == green_ordinal) {
+    const int lost = api->push(green);
+    if (lost) green = NULL;
+    error = error ? error : lost;
+  }
+  return error;
+}
+
+int tfc_cuda_entered(const struct tfc_cuda_api *api) {
+  return entered_api == api ? entered_ordinal : -1;
+}
+
+int tfc_cuda_push(const struct tfc_cuda_api *api, const struct tfc_cuda_partition *partition) {
+  const int error = api->push(partition);
+  if (!error) green = partition, green_ordinal = entered_ordinal;
+  return error;
+}
+void tfc_cuda_pop(const struct tfc_cuda_api *api) {
+  if (green && entered_ordinal == green_ordinal) (void)api->pop();
+  green = NULL;
 }
 
 bool tfc_cuda_error_is_sticky(int error) {

@@ -134,5 +134,11 @@ extern const struct tfc_cuda_api *tfc_cuda_api;
 bool tfc_cuda_error_is_sticky(int error);
 // Makes the device current on this thread. Returns CUDA's error.
 int tfc_cuda_enter(const struct tfc_cuda_api *api, int ordinal);
+// The device that is current on this thread; -1: none was entered by this table.
+int tfc_cuda_entered(const struct tfc_cuda_api *api);
+// Make a green context of the thread's device current, and no longer. A device that the thread enters meanwhile takes
+// its place, until the thread enters the first one again.
+int tfc_cuda_push(const struct tfc_cuda_api *api, const struct tfc_cuda_partition *partition);
+void tfc_cuda_pop(const struct tfc_cuda_api *api);
 
 #endif

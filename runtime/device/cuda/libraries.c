@@ -18,12 +18,12 @@ tfc_status tfc_cuda_blaslt(struct tfc_cuda_library *library, struct cublasLtCont
 
 int tfc_cuda_green_enter(struct tfc_cuda_device *d) {
   pthread_mutex_lock(&d->green_lock);
-  int error = d->api->push(d->partition);
+  int error = tfc_cuda_push(d->api, d->partition);
   if (error) pthread_mutex_unlock(&d->green_lock);
   return error;
 }
 void tfc_cuda_green_leave(struct tfc_cuda_device *d) {
-  (void)d->api->pop();
+  tfc_cuda_pop(d->api);
   pthread_mutex_unlock(&d->green_lock);
 }
 

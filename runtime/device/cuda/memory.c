@@ -64,10 +64,21 @@ void tfc_cuda_memory_deinit(struct tfc_cuda_memory *m) {
   pthread_mutex_destroy(&m->lock);
 }
 
+// The thread may be launching on another GPU, to which it returns when CUDA was asked. *out_before: that GPU.
+static int enter(const struct tfc_cuda_memory *m, int *out_before) {
+  *out_before = tfc_cuda_entered(m->api);
+  return tfc_cuda_enter(m->api, m->ordinal);
+}
+static void leave(const struct tfc_cuda_memory *m, int before) {
+  if (before >= 0) (void)tfc_cuda_enter(m->api, before); // an error shows again at the thread's next call
+}
+
 // --- Freeing: under the lock ---------------------------------------------------------------------------------
 static void free_block(struct tfc_cuda_memory *m, struct tfc_cuda_block *b) {
-  (void)tfc_cuda_enter(m->api, m->ordinal);
+  int before;
+  (void)enter(m, &before);
   (void)m->api->release(b->memory);
+  leave(m, before);
   m->taken -= b->capacity;
   free(b);
 }
@@ -149,9 +160,10 @@ static struct tfc_cuda_block *take_kept(struct tfc_cuda_memory *m, uint16_t clas
 }
 
 static int ask_cuda(struct tfc_cuda_memory *m, size_t capacity, void **out) {
-  int error = tfc_cuda_enter(m->api, m->ordinal);
+  int before, error = enter(m, &before);
   if (!error) error = m->api->allocate(out, capacity);
   if (error == TFC_CUDA_OUT_OF_MEMORY) (void)m->api->last_error(); // running out of memory is not sticky
+  leave(m, before);
   return error;
 }
 
@@ -204,7 +216,9 @@ static tfc_status exhausted(struct tfc_cuda_memory *m, size_t bytes) {
   size_t free_bytes = 0, total = 0;
   // memory_info describes the GPU that is current on the thread. If the limit refused the block, CUDA was not called,
   // and another GPU may be current: so this makes the right one current.
-  if (tfc_cuda_enter(m->api, m->ordinal) || m->api->memory_info(&free_bytes, &total)) free_bytes = total = 0;
+  int before;
+  if (enter(m, &before) || m->api->memory_info(&free_bytes, &total)) free_bytes = total = 0;
+  leave(m, before);
   uint64_t left = free_bytes, held = atomic_load_explicit(&m->held, memory_order_relaxed);
   if (m->limit == UINT64_MAX)
     return tfc_status_make(TFC_RESOURCE_EXHAUSTED,
