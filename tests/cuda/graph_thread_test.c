@@ -7,6 +7,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/device/cuda/device.h"
+#include "runtime/device/cuda/kernels/library/plans.h"
 #include "runtime/device/cuda/segment.h"
 #include "runtime/device/cuda/staging.h"
 #include "tests/common/cuda_fake.h"
@@ -45,7 +46,31 @@ static tfc_status add_launch(struct tfc_cuda_launch *l) {
   tfc_buffer_release(scratch);
   return tfc_cuda_status(l, error);
 }
+// An operation of a library, which chooses an algorithm for each `form` of its operands, by measuring.
+static int form, chosen, chosen_in_captures;
+static bool form_changes; // in the next capture
+static tfc_status choose(struct tfc_cuda_library *library, const void *key, void **out) {
+  int *plan = malloc(sizeof *plan);
+  chosen_in_captures += tfc_cuda_device_of(library->device)->capturing != NULL; // what is measured is waited for
+  if (!plan) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  *plan = *(const int *)key;
+  *out = plan;
+  chosen++;
+  return NULL;
+}
+static struct tfc_cuda_plans plans = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                      .making = PTHREAD_MUTEX_INITIALIZER,
+                                      .key_size = sizeof form,
+                                      .make = choose,
+                                      .free = free};
+static tfc_status library_launch(struct tfc_cuda_launch *l) {
+  const void *plan = NULL;
+  if (tfc_cuda_device_of(l->library->device)->capturing && form_changes) form++, form_changes = false;
+  TFC_RETURN_IF_ERROR(tfc_cuda_plans_find(&plans, l->library, &form, &plan));
+  return add_launch(l);
+}
 static const struct tfc_cuda_kernel rows[] = {{"TestAdd", 0, NULL, add_launch, 0},
+                                              {"TestLibrary", 0, NULL, library_launch, 0},
                                               {"TestHostAdd", 0, NULL, add_launch, TFC_CUDA_NO_CAPTURE}};
 TFC_CUDA_KERNELS(rows);
 
@@ -332,6 +357,35 @@ static void cudnn_moves_along(void **state) {
   tfc_devices_close(&set);
 }
 
+// An operation that needs another algorithm than before when it is captured: the segment is launched one by one, which
+// chooses the algorithm, and is captured the next time.
+static void choosing_in_a_capture(void **state) {
+  (void)state;
+  struct tfc_buffer *memory = NULL;
+  struct tfc_prepared *p = NULL;
+  tfc_cuda_fake_install(&(struct tfc_cuda_fake_options){0});
+  assert_ok(tfc_semaphore_create(&done));
+  value = 0;
+  assert_ok(tfc_devices_open("gpu:0", NULL, 0, &set));
+  struct tfc_device *d = set.devices[0];
+  assert_ok(d->driver->allocate(d, 4096, &memory));
+  make("TestLibrary", memory);
+  assert_ok(d->driver->prepare(d, &segment, &p));
+  launches = 0, form_changes = true;
+  for (int i = 0; i < 6; i++) assert_true(run(p, NULL) == LENGTH);
+  assert_int_equal(chosen, 2);
+  assert_int_equal(chosen_in_captures, 0);
+  assert_int_equal(launches, 4 * LENGTH); // of these the last ones in the second capture
+  assert_int_equal(tfc_cuda_fake_calls(TFC_CUDA_FAKE_GRAPH_LAUNCH), 3);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+  d->driver->release(d, p);
+  tfc_buffer_release(memory);
+  tfc_devices_close(&set);
+  tfc_semaphore_free(done);
+  for (size_t i = 0; i < plans.made.count; i++) free(plans.made.data[i]);
+  tfc_array_free(&plans.made);
+}
+
 // While a segment is captured, another thread allocates and frees memory of another device: these calls wait until the
 // capture has ended.
 static pthread_t rival;
@@ -384,6 +438,6 @@ static void others_wait(void **state) {
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
   const struct CMUnitTest tests[] = {cmocka_unit_test(captured), cmocka_unit_test(cudnn_moves_along),
-                                     cmocka_unit_test(others_wait)};
+                                     cmocka_unit_test(choosing_in_a_capture), cmocka_unit_test(others_wait)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -336,6 +336,7 @@ static tfc_status capture_into(struct tfc_cuda_device *d, struct tfc_prepared *p
   TFC_CUDA_TRY(d, d->api->capture_begin(d->capture), "capturing");
   tfc_status (*allocate)(struct tfc_kernel_env *, size_t, struct tfc_buffer **) = d->env.allocate;
   d->capturing = c;
+  d->library.captures = true;
   d->env.allocate = keep_memory;
   d->env.stream = d->capture;
   tfc_status s = move_cudnn(d, d->capture);
@@ -348,6 +349,7 @@ static tfc_status capture_into(struct tfc_cuda_device *d, struct tfc_prepared *p
   d->env.allocate = allocate;
   d->env.stream = d->compute;
   d->capturing = NULL;
+  d->library.captures = false;
   if (s) d->api->capture_abort(d->capture);
   return s;
 }
@@ -427,8 +429,10 @@ static tfc_status capture_anew(struct tfc_cuda_device *d, struct tfc_prepared *p
   if (!s) return NULL;
   tfc_cuda_memory_thaw(&d->memory);
   drop_graph(d, c);
-  // Another time there may be enough memory for the graph, or it can be captured without branches.
-  const bool again = tfc_status_code(s) == TFC_RESOURCE_EXHAUSTED || c->branched;
+  // Another time there may be enough memory for the graph, a library has chosen its algorithms, or it can be captured
+  // without branches.
+  const tfc_code code = tfc_status_code(s);
+  const bool again = code == TFC_RESOURCE_EXHAUSTED || code == TFC_ABORTED || c->branched;
   c->state = again ? WARMING : REFUSED;
   c->straight |= c->branched;
   if (atomic_load(&d->dead) || *out_moved) return s;

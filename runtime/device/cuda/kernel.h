@@ -48,6 +48,7 @@ struct tfc_cuda_library {
   size_t l2_bytes;
   tfc_math math; // the arithmetic of products and convolutions of float32
   bool is_virtual;
+  bool captures; // launches are captured now, so that nothing can be measured
 };
 
 struct tfc_cuda_prepare {

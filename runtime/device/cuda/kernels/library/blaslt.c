@@ -208,8 +208,11 @@ static void choose(struct tfc_cuda_library *library, struct cublasLtContext *han
 
 // --- Plans ---------------------------------------------------------------------------------------------------------
 static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out);
-static struct tfc_cuda_plans plans = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .key_size = sizeof(struct key), .make = make_plan, .free = free_plan};
+static struct tfc_cuda_plans plans = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                      .making = PTHREAD_MUTEX_INITIALIZER,
+                                      .key_size = sizeof(struct key),
+                                      .make = make_plan,
+                                      .free = free_plan};
 
 static void choice_of(const void *plan, const char **out_model, int *out_values) {
   const struct tfc_cuda_product_plan *p = plan;

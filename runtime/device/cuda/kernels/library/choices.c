@@ -41,7 +41,7 @@ char *tfc_cuda_choices_write(const struct tfc_cuda_choices *c, struct tfc_cuda_p
 }
 
 void tfc_cuda_choices_read(struct tfc_cuda_choices *c, struct tfc_cuda_plans *plans, const char *lines) {
-  pthread_mutex_lock(&plans->lock);
+  pthread_mutex_lock(&plans->making);
   for (const char *line = lines; line && *line;) {
     struct tfc_cuda_choice k = {0};
     char kind[16];
@@ -55,7 +55,7 @@ void tfc_cuda_choices_read(struct tfc_cuda_choices *c, struct tfc_cuda_plans *pl
     line += strcspn(line, "\n");
     line += *line == '\n';
   }
-  pthread_mutex_unlock(&plans->lock);
+  pthread_mutex_unlock(&plans->making);
 }
 
 const int *tfc_cuda_choices_find(const struct tfc_cuda_choices *c, const char *model, const void *key,

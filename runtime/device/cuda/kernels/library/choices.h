@@ -17,7 +17,7 @@ struct tfc_cuda_choices {
   uint64_t version; // of cuBLASLt or cuDNN
   int value_count;
   void (*of)(const void *plan, const char **out_model, int *out_values);
-  TFC_ARRAY(struct tfc_cuda_choice) read; // the choices that were read from the text; guarded by the lock of the plans
+  TFC_ARRAY(struct tfc_cuda_choice) read; // the choices that were read from the text; guarded by `making` of the plans
 };
 
 void tfc_cuda_choice_model(const struct tfc_cuda_library *library, char out[64]);
@@ -25,8 +25,8 @@ void tfc_cuda_choice_model(const struct tfc_cuda_library *library, char out[64])
 char *tfc_cuda_choices_write(const struct tfc_cuda_choices *choices, struct tfc_cuda_plans *plans);
 // Lines of other kinds and damaged lines are ignored.
 void tfc_cuda_choices_read(struct tfc_cuda_choices *choices, struct tfc_cuda_plans *plans, const char *lines);
-// Returns the values that the text has for a key, those read last if there are several; NULL: it has none. Call it
-// under the lock of the plans.
+// Returns the values that the text has for a key, those read last if there are several; NULL: it has none. For
+// `make` of the plans.
 const int *tfc_cuda_choices_find(const struct tfc_cuda_choices *choices, const char *model, const void *key,
                                  size_t key_size);
 

@@ -256,8 +256,11 @@ static void free_plan(void *plan) {
   free_way(&((struct tfc_cuda_conv_plan *)plan)->way);
   free(plan);
 }
-static struct tfc_cuda_plans plans = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .key_size = sizeof(struct key), .make = make_plan, .free = free_plan};
+static struct tfc_cuda_plans plans = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                      .making = PTHREAD_MUTEX_INITIALIZER,
+                                      .key_size = sizeof(struct key),
+                                      .make = make_plan,
+                                      .free = free_plan};
 
 static void choice_of(const void *plan, const char **out_model, int *out_values) {
   const struct tfc_cuda_conv_plan *p = plan;
