@@ -61,13 +61,19 @@ int __real_tfc_cuda_chain_run(const struct tfc_cuda_chain *chain, void *stream);
 int __wrap_tfc_cuda_chain_run(const struct tfc_cuda_chain *chain, void *stream);
 int __wrap_tfc_cuda_chain_run(const struct tfc_cuda_chain *chain, void *stream) {
   if (chains) note_chain("chain", chain);
-  return __real_tfc_cuda_chain_run(chain, stream);
+  tfc_cuda_fake_name("chain_kernel"); // as CUPTI names it
+  const int error = __real_tfc_cuda_chain_run(chain, stream);
+  tfc_cuda_fake_name(NULL);
+  return error;
 }
 int __real_tfc_cuda_chain_run_rows(const struct tfc_cuda_chain *chain, int32_t lanes, void *stream);
 int __wrap_tfc_cuda_chain_run_rows(const struct tfc_cuda_chain *chain, int32_t lanes, void *stream);
 int __wrap_tfc_cuda_chain_run_rows(const struct tfc_cuda_chain *chain, int32_t lanes, void *stream) {
   if (chains) note_chain("rows", chain);
-  return __real_tfc_cuda_chain_run_rows(chain, lanes, stream);
+  tfc_cuda_fake_name("chain_rows_kernel");
+  const int error = __real_tfc_cuda_chain_run_rows(chain, lanes, stream);
+  tfc_cuda_fake_name(NULL);
+  return error;
 }
 
 __attribute__((constructor)) static void install(void) {

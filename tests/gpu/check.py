@@ -53,7 +53,7 @@ def attempt(name, check, *arguments):
 
 
 # On a slow machine programs get as much more time as stages do (scripts/gpu_check).
-PATIENCE = max(1, float(os.environ.get("STAGE_SECONDS") or 480) / 480)
+PATIENCE = float(os.environ.get("GPU_CHECK_PATIENCE") or 100) / 100
 
 
 def start(arguments, timeout=120):
@@ -460,7 +460,7 @@ def our_time(options, name, graph, batch, more, rewrites):
     last = "run_id = (SELECT MAX(run_id) FROM v_step) AND step = (SELECT MAX(step) FROM v_step)"
     works = [db.execute(f"SELECT COUNT(*), COALESCE(SUM(duration_us), 0) FROM {view} WHERE {last}").fetchone() for view in ("v_kernel", "v_copy")]
     chains = db.execute(f"SELECT COUNT(*), COALESCE(SUM(duration_us), 0) FROM v_kernel WHERE {last} AND (name LIKE '%chain_kernel%' OR name"
-                        " LIKE '%rows_kernel%')").fetchone()
+                        " LIKE '%chain_rows_kernel%')").fetchone()
     print(f"      {name}, {rewrites}: {works[0][0]} kernels {works[0][1]:.1f} us, {works[1][0]} copies and fills {works[1][1]:.1f} us; of these"
           f" {chains[0]} chains that a kernel interprets {chains[1]:.1f} us", flush=True)
     return median_of(document), str(works[0][0] + works[1][0])

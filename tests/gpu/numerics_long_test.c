@@ -37,11 +37,10 @@ struct progress { // shared by the parent and its child processes
   int64_t until_ns; // after this time no op is begun; 0: no limit
   bool late;
 };
-// On a slow machine an op gets as much more time as a stage of scripts/gpu_check does.
+// On a slow machine an op gets as much more time as scripts/gpu_check says, in percent.
 static unsigned patience(unsigned seconds) {
-  const char *stage = getenv("STAGE_SECONDS");
-  const unsigned of_stage = stage ? (unsigned)atoi(stage) : 0;
-  return of_stage > 480 ? seconds * of_stage / 480 : seconds;
+  const char *percent = getenv("GPU_CHECK_PATIENCE");
+  return percent ? seconds * (unsigned)atoi(percent) / 100 : seconds;
 }
 static struct progress *progress;
 static const char *device_name = "gpu:0";

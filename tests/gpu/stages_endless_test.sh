@@ -14,8 +14,20 @@ alone=$#
 export STAGE_SECONDS=4800 # so that it does not matter how busy the machine is
 if [ $# -eq 0 ]; then
   export GPU_CHECK_QUICK=1
-  set -- numerics green
+  set -- numerics green sanitizer
 fi
+# A compute-sanitizer that finds nothing.
+cat >bin/compute-sanitizer <<'END'
+#!/bin/sh
+while :; do
+  case $1 in
+  --target-processes | --error-exitcode | --launch-timeout | --print-limit | --tool) shift 2 ;;
+  *) break ;;
+  esac
+done
+exec "$@"
+END
+chmod +x bin/compute-sanitizer
 OUT=$root/out bash scripts/gpu_check "$@" || code=1
 # What follows the first call, in its order, with a PyTorch that only says a time. What is computed does not matter.
 if [ "$alone" -eq 0 ]; then
@@ -24,6 +36,7 @@ if [ "$alone" -eq 0 ]; then
   FAKE_IDLE=1 OUT=$root/alone bash scripts/gpu_check --limit 3600 cupti green bench place || code=1
   [ "$(sed -n 's/^gpu_check \([a-z]*\): passed.*/\1/p' "$root/alone/gpu_check.log" | tr '\n' ' ')" = 'cupti green bench place ' ] &&
     grep -qE '^nmt +tfc +[0-9.]+ us +[1-9][0-9]* launches \(exact [0-9.]+ us [1-9][0-9]*\) +eager +1000000000.0 us +9999 ' "$root/alone/gpu_check.log" &&
+    grep -q '^      nmt, all: [1-9].* of these [1-9][0-9]* chains that a kernel interprets' "$root/alone/gpu_check.log" &&
     grep -qE '^nmt +tfc +[0-9.]+ us +side by side +[0-9.]+ us ' "$root/alone/gpu_check.log" &&
     [ -s "$root/alone/nmt.db.xz" ] || { echo "what follows the first call is not whole"; code=1; }
 fi

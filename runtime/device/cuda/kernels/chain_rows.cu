@@ -42,7 +42,7 @@ TFC_HD void store(const tfc_cuda_chain_operand &o, const piece &p, const pack<f3
 }
 
 // K: the most packs that a lane has.
-template <int K> __global__ void rows_kernel(tfc_cuda_chain c, int32_t lanes) {
+template <int K> __global__ void chain_rows_kernel(tfc_cuda_chain c, int32_t lanes) {
   __shared__ f32 shared[THREADS];
   pack<f32, WIDE> registers[TFC_CUDA_CHAIN_REGISTERS][K];
   piece places[K];
@@ -98,6 +98,6 @@ TFC_CUDA_API int tfc_cuda_chain_run_rows(const struct tfc_cuda_chain *chain, int
     return TFC_CUDA_INVALID_VALUE;
   const unsigned blocks = blocks_for(chain->rows, THREADS / lanes);
   if (chain->columns <= (int64_t)lanes * WIDE)
-    return launch_shared(rows_kernel<1>, blocks, THREADS, stream, *chain, lanes);
-  return launch_shared(rows_kernel<TFC_CUDA_ROW_PACKS>, blocks, THREADS, stream, *chain, lanes);
+    return launch_shared(chain_rows_kernel<1>, blocks, THREADS, stream, *chain, lanes);
+  return launch_shared(chain_rows_kernel<TFC_CUDA_ROW_PACKS>, blocks, THREADS, stream, *chain, lanes);
 }
