@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "reports/compare.h"
 #include "reports/html.h"
@@ -25,8 +26,8 @@ struct side { // one of the runs that are compared
   struct interval step;
   char name[32], math[16];
   double peak, moved_nodes;
-  bool peak_part; // of the variables alone
-  bool simulated;
+  bool peak_part;        // of the variables alone
+  bool simulated, loads; // `loads`: the run searched for the smallest load, not for the shortest step
 };
 
 static const char sql_result[] =
@@ -74,10 +75,12 @@ static struct interval interval_of(const struct tfc_table *t, uint32_t from, uin
   return (struct interval){tfc_table_cell(t, from + low - 1, column)->real,
                            tfc_table_cell(t, from + high - 1, column)->real};
 }
-// Compares the first run's interval with this run's; returns "unknown" if there are too few steps.
+// Compares the first run's interval with this run's; returns "unknown" if there are too few steps. Simulated times are
+// sums of the same terms in any order: they are equal if only their last bits differ.
 static const char *verdict_of(struct interval a, struct interval b) {
   if (a.low != a.low || b.low != b.low) return "unknown";
-  if (a.low == b.high && a.high == b.low) return "equal";
+  const double digits = 1e-9 * fabs(a.high);
+  if (fabs(a.low - b.high) <= digits && fabs(a.high - b.low) <= digits) return "equal";
   return b.low > a.high ? "slower" : b.high < a.low ? "faster" : "noise";
 }
 static double total_of(const struct side *side, tfc_str op, const char *column) {
@@ -125,6 +128,7 @@ static tfc_status load(struct tfc_store *store, int64_t run, const struct side *
   TFC_TRY(s, tfc_table_query(store, sql_moved, &moved, &out->moved));
   const double us = tfc_table_number(&out->run, 0, "step_median_us");
   const double q1 = tfc_table_number(&out->run, 0, "step_q1_us");
+  out->loads = tfc_str_is(tfc_table_text(&out->run, 0, "objective"), "throughput");
   out->simulated = tfc_report_is_modelled(&out->run, 0) && q1 != q1;
   out->step = out->simulated ? (struct interval){us, us} : interval_of(&out->steps, 0, out->steps.row_count, 0);
   snprintf(out->name, sizeof out->name, "run %lld", (long long)out->args.run);
@@ -155,12 +159,59 @@ static struct tfc_cell copied(struct tfc_report_lists *lists, const struct tfc_c
   return cell->kind == TFC_CELL_TEXT ? text_cell(lists, cell->text) : *cell;
 }
 
+static bool other_graph(const struct side *a, const struct side *b) {
+  const tfc_str x = tfc_table_text(&a->run, 0, "graph_sha256"), y = tfc_table_text(&b->run, 0, "graph_sha256");
+  return x.size && y.size && !tfc_str_equal(x, y);
+}
+static const char *load_how(const struct side *x) {
+  return tfc_report_load_how(tfc_table_number(&x->run, 0, "load_samples"), tfc_report_is_modelled(&x->run, 0));
+}
+static const char *shown_how(const struct side *x) { // nothing if its load is not known
+  const double load = tfc_table_number(&x->run, 0, "load_us");
+  return load == load ? load_how(x) : "";
+}
+// Returns a run's value of a column that is about steps in runs that searched for steps, and about loads in others; NaN
+// if this run's is about the other.
+static double about(const struct side *x, bool loads, const char *column) {
+  return x->loads == loads ? tfc_table_number(&x->run, 0, column) : (double)NAN;
+}
+
 static tfc_status list_runs(const struct side *sides, uint32_t count, struct tfc_report_lists *lists) {
-  static const char *const columns[] = {"run_id",    "graph",          "label",       "algorithm",    "state",
-                                        "cpu_model", "step_median_us", "step_q1_us",  "step_q3_us",   "step_count",
-                                        "whole_us",  "best_single_us", "expert_us",   "bound_us",     "simulated_us",
-                                        "transfers", "transfer_bytes", "step_low_us", "step_high_us", "ratio",
-                                        "verdict",   "moved_nodes",    "peak_bytes",  "graph_sha256", NULL};
+  static const char *const columns[] = {"run_id",
+                                        "graph",
+                                        "label",
+                                        "algorithm",
+                                        "state",
+                                        "cpu_model",
+                                        "step_median_us",
+                                        "step_q1_us",
+                                        "step_q3_us",
+                                        "step_count",
+                                        "whole_us",
+                                        "best_single_us",
+                                        "expert_us",
+                                        "bound_us",
+                                        "simulated_us",
+                                        "transfers",
+                                        "transfer_bytes",
+                                        "step_low_us",
+                                        "step_high_us",
+                                        "ratio",
+                                        "verdict",
+                                        "moved_nodes",
+                                        "peak_bytes",
+                                        "graph_sha256",
+                                        "objective",
+                                        "load_us",
+                                        "load_samples",
+                                        "load_at_once",
+                                        "best_single_load_us",
+                                        "load_how",
+                                        "load_ratio",
+                                        "step_bound_us",
+                                        "load_bound_us",
+                                        "step_simulated_us",
+                                        NULL};
   struct tfc_table *t = &lists->tables[TFC_COMPARE_RUNS];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_table_init(t, columns));
@@ -173,11 +224,22 @@ static tfc_status list_runs(const struct side *sides, uint32_t count, struct tfc
     row[17] = tfc_cell_real(x->step.low), row[18] = tfc_cell_real(x->step.high);
     row[22] = tfc_cell_real(x->peak);
     row[23] = copied(lists, tfc_table_find(&x->run, 0, "graph_sha256"));
+    for (uint32_t c = 24; c < 29; c++) row[c] = copied(lists, tfc_table_find(&x->run, 0, columns[c]));
+    const double load = tfc_table_number(&x->run, 0, "load_us");
+    if (load == load) row[29] = tfc_cell_text(tfc_str_from(load_how(x)));
+    row[31] = tfc_cell_real(about(x, false, "bound_us")), row[32] = tfc_cell_real(about(x, true, "bound_us"));
+    row[33] = tfc_cell_real(about(x, false, "simulated_us"));
     if (i == 0) continue;
+    row[21] = tfc_cell_real(x->moved_nodes);
+    if (other_graph(&sides[0], x)) {
+      row[20] = tfc_cell_text(TFC_STR("other graph"));
+      continue;
+    }
+    if (strcmp(load_how(&sides[0]), load_how(x)) == 0)
+      row[30] = tfc_cell_real(load / tfc_table_number(&sides[0].run, 0, "load_us"));
     row[19] = tfc_cell_real(tfc_table_number(&x->run, 0, "step_median_us") /
                             tfc_table_number(&sides[0].run, 0, "step_median_us"));
     row[20] = tfc_cell_text(tfc_str_from(verdict_of(sides[0].step, x->step)));
-    row[21] = tfc_cell_real(x->moved_nodes);
   }
 out:
   return s;
@@ -234,7 +296,7 @@ static tfc_status list_operations(const struct side *sides, uint32_t count, stru
       row[2] = tfc_cell_real(total_of(&sides[i], types[k].op, "number"));
       row[3] = tfc_cell_real(us);
       row[4] = tfc_cell_real(here.low), row[5] = tfc_cell_real(here.high);
-      if (i == 0 || us != us || !(first_us > 0)) continue;
+      if (i == 0 || us != us || !(first_us > 0) || other_graph(&sides[0], &sides[i])) continue;
       row[6] = tfc_cell_real(us / first_us);
       row[7] = tfc_cell_text(tfc_str_from(verdict_of(first, here)));
     }
@@ -284,29 +346,53 @@ static const char *show_peak(char buffer[40], const struct side *x) {
   return buffer;
 }
 
-// Says which runs are of another graph than the first one: their times do not compare.
-static void print_other_graphs(const struct side *sides, uint32_t count, struct tfc_text *out) {
-  const tfc_str first = tfc_table_text(&sides[0].run, 0, "graph_sha256");
+// Says which runs are of another graph than the first one, or searched for something else: of those, not all times
+// compare.
+static void print_different(const struct side *sides, uint32_t count, struct tfc_text *out) {
   for (uint32_t i = 1; i < count; i++) {
-    const tfc_str other = tfc_table_text(&sides[i].run, 0, "graph_sha256");
-    if (first.size && other.size && !tfc_str_equal(first, other))
-      tfc_text_printf(out, "\nRun %lld is of another graph than run %lld: its times do not compare with those.\n",
-                      (long long)sides[i].args.run, (long long)sides[0].args.run);
+    const struct side *x = &sides[i];
+    const long long run = (long long)x->args.run, first = (long long)sides[0].args.run;
+    if (other_graph(&sides[0], x))
+      tfc_text_printf(out, "Run %lld is of another graph than run %lld: its times do not compare with those.\n\n", run,
+                      first);
+    else if (x->loads != sides[0].loads)
+      tfc_text_printf(
+          out, "Run %lld searched for the %s, run %lld for the %s:\nonly steps that ran one at a time compare.\n\n",
+          run, x->loads ? "smallest load" : "shortest step", first, sides[0].loads ? "smallest load" : "shortest step");
+    else if (x->loads && strcmp(load_how(&sides[0]), load_how(x)))
+      tfc_text_printf(out, "The load of run %lld is %s, that of run %lld %s: they do not compare.\n\n", run,
+                      load_how(x), first, load_how(&sides[0]));
   }
 }
 
-static void print_row(struct tfc_text *out, const char *label, double a, double b, bool bytes) {
+static void print_row(struct tfc_text *out, const char *label, double a, double b, bool bytes, bool compares) {
   char x[32], y[32];
   tfc_text_printf(out, "%-26s %16s %16s", label, bytes ? show_bytes(x, a) : show(x, a),
                   bytes ? show_bytes(y, b) : show(y, b));
-  if (a > 0 && b == b) tfc_text_printf(out, " %9.3f", b / a);
+  if (compares && a > 0 && b == b) tfc_text_printf(out, " %9.3f", b / a);
+}
+
+// What runs that searched for loads found, without a verdict: a load that is computed from costs has no interval.
+static void print_loads(const struct side *a, const struct side *b, bool compares, struct tfc_text *out) {
+  char label[32];
+  const bool alike = compares && strcmp(load_how(a), load_how(b)) == 0;
+  snprintf(label, sizeof label, "load%s%s", a->loads && b->loads && !alike ? "" : ", ",
+           a->loads && b->loads && !alike ? "" : load_how(a->loads ? a : b));
+  print_row(out, label, about(a, true, "load_us"), about(b, true, "load_us"), false, alike);
+  tfc_text_printf(out, "\n");
+  print_row(out, "best single device, load", about(a, true, "best_single_load_us"),
+            about(b, true, "best_single_load_us"), false, alike);
+  tfc_text_printf(out, "\n");
+  print_row(out, "lower bound of the load", about(a, true, "bound_us"), about(b, true, "bound_us"), false, compares);
+  tfc_text_printf(out, "\n");
 }
 
 static void print_two(const struct side *a, const struct side *b, const struct tfc_report_lists *lists,
                       struct tfc_text *out) {
   char x[32], y[32], name[96];
   tfc_text_printf(out, "%-26s %16s %16s %9s\n", "", a->name, b->name, "ratio");
-  static const char *const texts[] = {"graph", "label", "algorithm", "cpu_model", "state"};
+  static const char *const texts[] = {"graph", "label", "objective", "algorithm", "cpu_model", "state"};
+  const bool compares = !other_graph(a, b);
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     tfc_str ta = tfc_table_text(&a->run, 0, texts[i]), tb = tfc_table_text(&b->run, 0, texts[i]);
     if (!ta.size && !tb.size) continue;
@@ -321,19 +407,20 @@ static void print_two(const struct side *a, const struct side *b, const struct t
     tfc_text_printf(out, "%-26s %s | %s\n", "products on GPUs", a->math, b->math);
   else if (*a->math)
     tfc_text_printf(out, "%-26s %s (both)\n", "products on GPUs", a->math);
-  static const struct {
+  if (a->loads || b->loads) print_loads(a, b, compares, out);
+  const char *single = a->loads || b->loads ? "best single device, step" : "best single device";
+  const struct {
     const char *column, *text;
-  } numbers[] = {{"step_median_us", "step"},
+  } numbers[] = {{"step_median_us", a->loads || b->loads ? "one step alone" : "step"},
                  {"step_q1_us", "step, first quartile"},
                  {"step_q3_us", "step, third quartile"},
                  {"whole_us", "undivided machine"},
-                 {"best_single_us", "best single device"},
-                 {"expert_us", "expert"},
-                 {"bound_us", "lower bound"}};
+                 {"best_single_us", single},
+                 {"expert_us", "expert"}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     print_row(out, numbers[i].text, tfc_table_number(&a->run, 0, numbers[i].column),
-              tfc_table_number(&b->run, 0, numbers[i].column), false);
-    tfc_text_printf(out, "%s%s\n", i ? "" : "  ", i ? "" : verdict_of(a->step, b->step));
+              tfc_table_number(&b->run, 0, numbers[i].column), false, compares);
+    tfc_text_printf(out, "%s%s\n", i || !compares ? "" : "  ", i || !compares ? "" : verdict_of(a->step, b->step));
     if (i) continue;
     const struct interval *both[] = {&a->step, &b->step};
     tfc_text_printf(out, "%-26s", "  95 % interval");
@@ -350,11 +437,16 @@ static void print_two(const struct side *a, const struct side *b, const struct t
     }
     tfc_text_printf(out, "\n");
   }
+  if (!a->loads || !b->loads) {
+    print_row(out, a->loads || b->loads ? "lower bound of the step" : "lower bound", about(a, false, "bound_us"),
+              about(b, false, "bound_us"), false, compares);
+    tfc_text_printf(out, "\n");
+  }
   print_row(out, "moved in a step", tfc_table_number(&a->result, 0, "transfer_bytes"),
-            tfc_table_number(&b->result, 0, "transfer_bytes"), true);
+            tfc_table_number(&b->result, 0, "transfer_bytes"), true, compares);
   tfc_text_printf(out, "\n");
   print_row(out, a->peak_part || b->peak_part ? ">peak memory of a device" : "peak memory of a device", a->peak,
-            b->peak, true);
+            b->peak, true, compares);
   tfc_text_printf(out, "\n");
   if (a->peak_part || b->peak_part) tfc_text_printf(out, "  %s\n", tfc_report_peak_note);
   if (b->moved.row_count) {
@@ -376,7 +468,7 @@ static void print_two(const struct side *a, const struct side *b, const struct t
     tfc_str verdict = tfc_table_text(t, r + 1, "verdict");
     tfc_text_printf(out, "%-26s %16s %16s", tfc_report_fit(name, tfc_table_text(t, r, "op"), 26), show(x, na),
                     show(y, nb));
-    if (na > 0 && nb == nb) tfc_text_printf(out, " %9.3f", nb / na);
+    if (compares && na > 0 && nb == nb) tfc_text_printf(out, " %9.3f", nb / na);
     if (tfc_str_is(verdict, "noise")) tfc_text_printf(out, "  noise");
     tfc_text_printf(out, "\n");
   }
@@ -388,7 +480,7 @@ static void print_many(const struct side *sides, uint32_t count, const struct tf
   const uint32_t shown = count < 5 ? count : 5;
   bool parts = false; // of some peak only a part is known
   char a[32], b[32], c[40], name[96], range[72], ratio[16];
-  tfc_text_printf(out, "%-5s %10s %22s %7s %-9s %9s %10s\n", "run", "step", "95 % interval", "ratio", "", "moved",
+  tfc_text_printf(out, "%-5s %10s %22s %7s %-11s %9s %10s\n", "run", "step", "95 % interval", "ratio", "", "moved",
                   "peak");
   for (uint32_t r = 0; r < t->row_count; r++) {
     const struct side *x = &sides[r];
@@ -402,12 +494,26 @@ static void print_many(const struct side *sides, uint32_t count, const struct tf
     else
       snprintf(range, sizeof range, "-");
     tfc_str verdict = tfc_table_text(t, r, "verdict");
-    tfc_text_printf(out, "%-5lld %10s %22s %7s %-9.*s", (long long)x->args.run,
+    tfc_text_printf(out, "%-5lld %10s %22s %7s %-11.*s", (long long)x->args.run,
                     show(a, tfc_table_number(t, r, "step_median_us")), range, ratio,
-                    (int)(verdict.size > 9 ? 9 : verdict.size), verdict.data ? verdict.data : "");
+                    (int)(verdict.size > 11 ? 11 : verdict.size), verdict.data ? verdict.data : "");
     tfc_text_printf(out, " %9s %10s\n", show_bytes(a, tfc_table_number(t, r, "transfer_bytes")), show_peak(c, x));
   }
   if (parts) tfc_text_printf(out, "  %s\n", tfc_report_peak_note);
+  bool loads = false;
+  for (uint32_t r = 0; r < t->row_count; r++) loads |= sides[r].loads;
+  if (loads)
+    tfc_text_printf(out, "\n%-5s %12s %-9s %7s %18s %14s\n", "run", "load", "", "ratio", "best single's load",
+                    "lower bound");
+  for (uint32_t r = 0; r < t->row_count; r++) {
+    const double times = tfc_table_number(t, r, "load_ratio");
+    if (!sides[r].loads) continue;
+    snprintf(ratio, sizeof ratio, times == times ? "%.3f" : "", times);
+    tfc_text_printf(out, "%-5lld %12s %-9s %7s", (long long)sides[r].args.run,
+                    show(a, tfc_table_number(t, r, "load_us")), shown_how(&sides[r]), ratio);
+    tfc_text_printf(out, " %18s %14s\n", show(b, tfc_table_number(t, r, "best_single_load_us")),
+                    show(c, tfc_table_number(t, r, "load_bound_us")));
+  }
   tfc_text_printf(out, "\n%-5s %12s %12s %12s %7s  %s\n", "run", "whole", "best single", "expert", "nodes", "graph");
   for (uint32_t r = 0; r < t->row_count; r++) {
     double moved = tfc_table_number(t, r, "moved_nodes");
@@ -456,14 +562,17 @@ tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint
   TFC_TRY(s, list_operations(sides, count, &lists));
   for (int which = TFC_COMPARE_MOVED; which <= TFC_COMPARE_TRAFFIC; which++)
     TFC_TRY(s, list_each(sides, count, (enum tfc_compare_table)which, &lists));
+  bool measured = false;
+  for (uint32_t i = 0; i < count; i++) measured |= !sides[i].simulated;
+  print_different(sides, count, &lists.text);
   if (count == 2)
     print_two(&sides[0], &sides[1], &lists, &lists.text);
   else
     print_many(sides, count, &lists, &lists.text);
-  print_other_graphs(sides, count, &lists.text);
   print_legend(&lists, count, &lists.text);
-  tfc_text_printf(&lists.text, "\nRuns are not measured in turns; what the machine did meanwhile shows in rivals\n"
-                               "(undivided, single device).\n");
+  if (measured)
+    tfc_text_printf(&lists.text, "\nRuns are not measured in turns; what the machine did meanwhile shows in rivals\n"
+                                 "(undivided, single device).\n");
   if (lists.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   *out = lists;
   lists = (struct tfc_report_lists){0};

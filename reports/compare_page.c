@@ -36,12 +36,42 @@ static bool is_simulated(const struct compared *c, uint32_t run) { // its time i
 
 // --- Steps -----------------------------------------------------------------------------------------------------------
 
-static const char *words_of(tfc_str verdict) {
-  return tfc_str_is(verdict, "slower")   ? "slower, by more than the noise"
-         : tfc_str_is(verdict, "faster") ? "faster, by more than the noise"
-         : tfc_str_is(verdict, "noise")  ? "the difference is noise, because the 95&nbsp;% intervals meet"
-         : tfc_str_is(verdict, "equal")  ? "they are equal"
-                                         : "whether that is noise is not known, because a run has too few steps";
+static bool has_loads(const struct compared *c, uint32_t run) {
+  return tfc_str_is(text(c, run, "objective"), "throughput");
+}
+static bool other_graph(const struct compared *c, uint32_t run) {
+  return tfc_str_is(text(c, run, "verdict"), "other graph");
+}
+
+static const char *words_of(tfc_str verdict, bool noiseless) {
+  return noiseless && tfc_str_is(verdict, "slower")   ? "slower; both are simulated, which has no noise"
+         : noiseless && tfc_str_is(verdict, "faster") ? "faster; both are simulated, which has no noise"
+         : tfc_str_is(verdict, "slower")              ? "slower, by more than the noise"
+         : tfc_str_is(verdict, "faster")              ? "faster, by more than the noise"
+         : tfc_str_is(verdict, "noise")               ? "the difference is noise, because the 95&nbsp;% intervals meet"
+         : tfc_str_is(verdict, "equal")               ? "they are equal"
+                                        : "whether that is noise is not known, because a run has too few steps";
+}
+
+// What both runs searched for, if it is loads; or that they searched for different things.
+static void add_objectives(const struct compared *c, uint32_t i) {
+  char a[32], b[32];
+  const double load = number(c, i, "load_us"), first = number(c, 0, "load_us"), ratio = number(c, i, "load_ratio");
+  const tfc_str how = text(c, i, "load_how"), how_first = text(c, 0, "load_how");
+  if (has_loads(c, i) != has_loads(c, 0))
+    tfc_text_printf(c->out,
+                    "Run %lld searched for the smallest load of the busiest device, run %lld for the shortest step: "
+                    "only steps that ran one at a time compare. ",
+                    has_loads(c, i) ? id_of(c, i) : id_of(c, 0), has_loads(c, i) ? id_of(c, 0) : id_of(c, i));
+  else if (has_loads(c, i) && ratio == ratio)
+    tfc_text_printf(c->out, "The load of run %lld, %.*s, is <strong>%s</strong>, %.2f times the %s of run %lld. ",
+                    id_of(c, i), TFC_STR_ARG(how), tfc_html_us(a, load), ratio, tfc_html_us(b, first), id_of(c, 0));
+  else if (has_loads(c, i) && load == load && first == first)
+    tfc_text_printf(c->out,
+                    "The load of run %lld is <strong>%s</strong>, %.*s; the %s of run %lld are %.*s: they do not "
+                    "compare. ",
+                    id_of(c, i), tfc_html_us(a, load), TFC_STR_ARG(how), tfc_html_us(b, first), id_of(c, 0),
+                    TFC_STR_ARG(how_first));
 }
 
 static void add_verdicts(const struct compared *c) {
@@ -49,16 +79,20 @@ static void add_verdicts(const struct compared *c) {
   const double first = number(c, 0, "step_median_us");
   for (uint32_t i = 1; i < c->count; i++) {
     const double here = number(c, i, "step_median_us");
-    const tfc_str one = text(c, 0, "graph_sha256"), other = text(c, i, "graph_sha256");
     tfc_text_printf(c->out, "<p class=\"verdict\">");
+    if (other_graph(c, i)) {
+      tfc_text_printf(c->out, "Run %lld is of another graph than run %lld: their times do not compare.</p>\n",
+                      id_of(c, i), id_of(c, 0));
+      continue;
+    }
+    add_objectives(c, i);
     if (here == here && first > 0)
-      tfc_text_printf(c->out, "A step of run %lld takes <strong>%s</strong>, %.2f times the %s of run %lld: %s.",
-                      id_of(c, i), tfc_html_us(a, here), here / first, tfc_html_us(b, first), id_of(c, 0),
-                      words_of(text(c, i, "verdict")));
+      tfc_text_printf(c->out, "%s of run %lld takes <strong>%s</strong>, %.2f times the %s of run %lld: %s.",
+                      has_loads(c, i) || has_loads(c, 0) ? "One step alone" : "A step", id_of(c, i),
+                      tfc_html_us(a, here), here / first, tfc_html_us(b, first), id_of(c, 0),
+                      words_of(text(c, i, "verdict"), is_simulated(c, i) && is_simulated(c, 0)));
     else
       tfc_text_printf(c->out, "Run %lld has no answer to compare.", here == here ? id_of(c, 0) : id_of(c, i));
-    if (one.size && other.size && !tfc_str_equal(one, other))
-      tfc_text_printf(c->out, " It is of another graph: its times do not compare with those of run %lld.", id_of(c, 0));
     tfc_text_printf(c->out, "</p>\n");
   }
 }
@@ -186,6 +220,13 @@ static void add_key(const struct compared *c, const struct tfc_table *t, uint32_
   }
 }
 
+// Whether a time of a run compares with the first run's: not between graphs, and of loads only those that were got in
+// the same way.
+static bool compares(const struct compared *c, uint32_t run, const char *column) {
+  const bool load = strcmp(column, "load_us") == 0 || strcmp(column, "best_single_load_us") == 0;
+  return !other_graph(c, run) && (!load || tfc_str_equal(text(c, run, "load_how"), text(c, 0, "load_how")));
+}
+
 // Adds a table with a row for each run. A time is followed by its ratio to that of the first run.
 static void add_rows(const struct compared *c, const struct value *columns, size_t count) {
   tfc_text_printf(c->out, "<div class=\"scroll\"><table class=\"stack\"><thead><tr><th>run</th>");
@@ -198,7 +239,8 @@ static void add_rows(const struct compared *c, const struct value *columns, size
       if (is_time(&columns[k])) {
         const double us = number(c, i, columns[k].column), first = number(c, 0, columns[k].column);
         add_value(c, c->runs, i, columns[k].column);
-        if (i && us == us && first > 0) tfc_text_printf(c->out, " <span class=\"note\">× %.3f</span>", us / first);
+        if (i && us == us && first > 0 && compares(c, i, columns[k].column))
+          tfc_text_printf(c->out, " <span class=\"note\">× %.3f</span>", us / first);
       } else {
         tfc_html_escape(c->out, text(c, i, columns[k].column));
       }
@@ -245,14 +287,32 @@ static void add_matrix(const struct compared *c, const struct tfc_table *t, cons
   tfc_text_printf(c->out, "</tbody></table></div>\n");
 }
 
+// What runs that searched for loads found.
+static void add_load_rows(const struct compared *c) {
+  static const struct value columns[] = {{"load_us", "load of the busiest device"},
+                                         {"load_how", "which is"},
+                                         {"best_single_load_us", "of the best single device"},
+                                         {"load_bound_us", "lower bound of the load"}};
+  bool any = false;
+  for (uint32_t i = 0; i < c->count; i++) any |= has_loads(c, i);
+  if (!any) return;
+  tfc_text_printf(c->out,
+                  "<h3>Loads</h3>\n<p class=\"caption\">What runs for throughput searched for: the time that the "
+                  "busiest device needs for a step, or, where it was measured, from the end of one step to that "
+                  "of the next.</p>\n");
+  add_rows(c, columns, sizeof columns / sizeof *columns);
+}
+
 // Runs are not measured in turns. What did not change between them (one device, the undivided machine) shows what the
 // machine did meanwhile.
 static void add_yardsticks(const struct compared *c) {
   static const struct value all[] = {{"whole_us", "undivided machine"},
                                      {"best_single_us", "best single device"},
                                      {"expert_us", "expert's placement"},
-                                     {"bound_us", "lower bound"},
-                                     {"simulated_us", "step as simulated"}};
+                                     {"step_bound_us", "lower bound"},
+                                     {"step_simulated_us", "step as simulated"}};
+  bool measured = false;
+  for (uint32_t i = 0; i < c->count; i++) measured |= !is_simulated(c, i);
   struct value shown[sizeof all / sizeof *all];
   size_t count = 0;
   for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
@@ -261,9 +321,11 @@ static void add_yardsticks(const struct compared *c) {
     if (known) shown[count++] = all[k];
   }
   if (count) {
-    tfc_text_printf(c->out,
-                    "<h3>What else they measured and computed</h3>\n<p class=\"caption\">Runs are not measured in "
-                    "turns: where the undivided machine or one device became slower too, the machine did.</p>\n");
+    tfc_text_printf(c->out, "<h3>What else they measured and computed</h3>\n<p class=\"caption\">%s</p>\n",
+                    measured
+                        ? "Runs are not measured in turns: where the undivided machine or one device became slower "
+                          "too, the machine did."
+                        : "All of it is simulated.");
     add_rows(c, shown, count);
   }
   tfc_text_printf(c->out, "</section>\n");
@@ -381,7 +443,8 @@ static void add_operations(const struct compared *c) {
   const bool two = c->count == 2;
   double most = 0;
   char a[32], b[32];
-  for (uint32_t r = 0; two && r + 1 < t->row_count; r += 2) {
+  const bool differs = two && other_graph(c, 1), noiseless = two && is_simulated(c, 0) && is_simulated(c, 1);
+  for (uint32_t r = 0; two && !differs && r + 1 < t->row_count; r += 2) {
     const double change = fabs(tfc_table_number(t, r + 1, "time_us") - tfc_table_number(t, r, "time_us"));
     if (change == change) most = fmax(most, change);
   }
@@ -389,6 +452,8 @@ static void add_operations(const struct compared *c) {
                   "<section id=\"operations\"><h2>Operations</h2>\n<p class=\"caption\">Time of a step by type of "
                   "operation, on all devices: the median over the traced steps of their sums in each. %s</p>\n",
                   !t->row_count ? ""
+                  : differs     ? ""
+                  : noiseless   ? "The bars are differences, to the left where the second run is faster."
                   : two         ? "The bars are differences, to the left where the second run is faster; thick ones "
                                   "are within the noise of the two medians."
                                 : "Beside each: whether it differs from the first run by more than the noise.");
@@ -415,7 +480,8 @@ static void add_operations(const struct compared *c) {
     }
     if (two) {
       const tfc_str verdict = tfc_table_text(t, r + 1, "verdict");
-      add_difference(c, tfc_table_number(t, r, "time_us"), tfc_table_number(t, r + 1, "time_us"), most, verdict);
+      add_difference(c, differs ? (double)NAN : tfc_table_number(t, r, "time_us"),
+                     tfc_table_number(t, r + 1, "time_us"), most, verdict);
       add_ratio(c, t, r + 1);
     }
     tfc_text_printf(c->out, "</tr>\n");
@@ -426,11 +492,9 @@ static void add_operations(const struct compared *c) {
 // --- The page --------------------------------------------------------------------------------------------------------
 
 static void add_runs(const struct compared *c) {
-  static const struct value columns[] = {{"graph", "graph"},
-                                         {"label", "times are"},
-                                         {"algorithm", "found by"},
-                                         {"state", "state"},
-                                         {"cpu_model", "processor"}};
+  static const struct value columns[] = {
+      {"graph", "graph"},        {"label", "times are"}, {"objective", "searched for"},
+      {"algorithm", "found by"}, {"state", "state"},     {"cpu_model", "processor"}};
   tfc_text_printf(c->out, "<section id=\"runs\"><h2>What was compared</h2>\n");
   add_rows(c, columns, sizeof columns / sizeof *columns);
   tfc_report_compare_queries(c->out);
@@ -449,6 +513,7 @@ tfc_status tfc_report_compare_page(const struct tfc_report_lists *lists, const c
   tfc_text_printf(&html, ", against run %lld.</p></header>\n", id_of(&c, 0));
   add_verdicts(&c);
   add_steps(&c);
+  add_load_rows(&c);
   add_yardsticks(&c);
   add_moved(&c);
   add_devices(&c);

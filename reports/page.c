@@ -265,6 +265,7 @@ static tfc_status load(struct tfc_page *p) {
   TFC_TRY(s, tfc_table_query(p->store, tfc_report_sql_results, &p->args, &p->results));
   TFC_TRY(s, tfc_table_query(p->store, tfc_report_sql_devices, &p->args, &p->devices));
   TFC_TRY(s, tfc_table_query(p->store, tfc_report_sql_in_flight, &p->args, &p->in_flight));
+  TFC_TRY(s, tfc_report_tau(p->store, &p->args, &p->tau));
   p->scale = tfc_plot_scale_of(tfc_page_number(p, "step_median_us"));
   tfc_status none = tfc_store_get_answer(p->store, p->args.run, &document);
   if (!none) none = tfc_placement_parse((tfc_str){document.data, document.size}, "the run's placement", &p->document);

@@ -6,6 +6,7 @@
 #include "placer/model/placement.h"
 #include "reports/lists.h"
 #include "reports/plot.h"
+#include "reports/tau.h"
 #include "reports/traced.h"
 
 struct tfc_page {
@@ -14,10 +15,11 @@ struct tfc_page {
   struct tfc_query_args args;
   struct tfc_plot_scale scale;
   struct tfc_table run, results, devices, in_flight; // `devices`: without the undivided machine
-  struct tfc_traced traced;                          // the representative traced step, if args.step >= 0
-  struct tfc_report_lists nodes;                     // empty if no operation was timed
-  struct tfc_placement *document;                    // the answer's, or NULL
-  uint32_t *box_of;                                  // [box_node_count] the node's box on the map; TFC_NONE: none
+  struct tfc_report_tau tau;
+  struct tfc_traced traced;       // the representative traced step, if args.step >= 0
+  struct tfc_report_lists nodes;  // empty if no operation was timed
+  struct tfc_placement *document; // the answer's, or NULL
+  uint32_t *box_of;               // [box_node_count] the node's box on the map; TFC_NONE: none
   uint32_t box_node_count;
   struct tfc_text *out;
 };

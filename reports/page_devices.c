@@ -175,7 +175,7 @@ tfc_status tfc_page_memory(struct tfc_page *p) {
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_memory(p->store, p->args.run, &lists));
   const struct tfc_table *t = &lists.tables[1], *devices = &lists.tables[0];
-  if (!t->row_count) goto out;
+  if (!t->row_count || p->args.step < 0) goto out; // no moment is known
   tfc_page_add(p, "<section id=\"held\"><h3>At the fullest moment</h3>\n<div class=\"tiles\">\n");
   for (uint32_t r = 0, shown = 0; r < t->row_count; r++) {
     tfc_str device = tfc_table_text(t, r, "device");

@@ -133,7 +133,7 @@ static void add_verdict(struct tfc_page *p) {
 void tfc_page_head(struct tfc_page *p) {
   char a[32], text[160], when[64] = "";
   double answer = tfc_page_number(p, "step_median_us"), started = tfc_page_number(p, "started_unix_s"),
-         bound = tfc_page_number(p, "bound_us"), tau = tfc_page_number(p, "tau"), wall = tfc_page_number(p, "wall_s");
+         bound = tfc_page_number(p, "bound_us"), wall = tfc_page_number(p, "wall_s");
   time_t seconds = started == started ? (time_t)started : 0;
   struct tm local;
   if (localtime_r(&seconds, &local)) strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
@@ -191,11 +191,10 @@ void tfc_page_head(struct tfc_page *p) {
              tfc_html_us(a, bound), TFC_STR_ARG(tfc_page_text(p, "bound_name")));
     add_card(p, "", gap, text);
   }
-  if (tau == tau) {
+  if (p->tau.tau == p->tau.tau) {
     char value[32];
-    snprintf(value, sizeof value, "%.2f", tau);
-    snprintf(text, sizeof text, "Kendall's τ of simulated against measured, %.0f placements",
-             tfc_page_number(p, "tau_placements"));
+    snprintf(value, sizeof value, "%.2f", p->tau.tau);
+    snprintf(text, sizeof text, "Kendall's τ of simulated against measured, %.0f placements", p->tau.placements);
     add_card(p, "", value, text);
   }
   tfc_page_add(p, "</div>\n");
@@ -205,7 +204,8 @@ void tfc_page_basis(struct tfc_page *p) {
   char a[32];
   tfc_page_add(p, "<p class=\"note\" id=\"basis\">");
   if (p->args.step < 0)
-    tfc_page_add(p, "No step was recorded operation by operation: what is said of operations are medians over steps.");
+    tfc_page_add(
+        p, "No step of the answer is kept operation by operation: what is said of operations are medians over steps.");
   else if (*tfc_report_simulated(p->store, &p->args))
     tfc_page_add(p, "What is said of operations, devices and transfers is of one step, the simulated one, so that all "
                     "figures add up.");

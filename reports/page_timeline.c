@@ -139,7 +139,7 @@ void tfc_page_timeline(struct tfc_page *p) {
       "tfc-report gaps RUN --csv, tfc-report critical RUN --csv (computed as docs/database.md says)\n";
   tfc_page_add(p, "<section id=\"timeline\"><h2>One step, device by device</h2>\n");
   if (p->args.step < 0) {
-    tfc_page_add(p, "<p class=\"note\">There is no timeline: no step of the answer was recorded operation by "
+    tfc_page_add(p, "<p class=\"note\">There is no timeline: no step of the answer is kept operation by "
                     "operation.</p></section>\n");
     return;
   }

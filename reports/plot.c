@@ -13,6 +13,7 @@
 
 #include "reports/memory.h"
 #include "reports/palette.h"
+#include "reports/tau.h"
 
 extern char **environ;
 
@@ -72,15 +73,27 @@ static bool says(const struct drawing *d, const char *what,
   return found;
 }
 
+// Returns what a page says if this query has no rows; empty: the plot is not left out for that.
+static tfc_str reason_without(const struct drawing *d, tfc_str name) {
+  char *wanted = tfc_format("#@ left out without %.*s: ", TFC_STR_ARG(name));
+  const char *line = wanted ? strstr(d->script, wanted) : NULL;
+  const char *reason = line ? line + strlen(wanted) : "";
+  free(wanted);
+  return (tfc_str){reason, strcspn(reason, "\n")};
+}
+
 static tfc_status add_query(struct drawing *d, tfc_str name, struct tfc_text *sql) {
   struct tfc_table table = {0};
   tfc_status s = NULL;
   if (sql->failed || !sql->data) TFC_FAIL(s, TFC_INTERNAL, "query '%.*s' is empty", TFC_STR_ARG(name));
   s = tfc_table_query(d->store, sql->data, d->args, &table);
-  const bool may_lack = says(d, "left out without", name);
-  if (s && may_lack) tfc_status_free(s), s = NULL; // databases of older versions have no such view
+  const tfc_str reason = reason_without(d, name);
+  if (s && reason.size) tfc_status_free(s), s = NULL; // databases of older versions have no such view
   if (s) goto out;
-  if (may_lack && table.row_count == 0) d->plot->left_out = true;
+  if (reason.size && table.row_count == 0) {
+    d->plot->left_out = true;
+    tfc_text_add(&d->plot->reason, reason);
+  }
   if (table.row_count == 0 && !says(d, "optional", name))
     tfc_text_printf(&d->plot->note, "%sNothing was recorded for it (%.*s).", d->plot->note.size ? " " : "",
                     TFC_STR_ARG(name));
@@ -98,7 +111,7 @@ out:
 }
 
 // A line "{name}" of a query stands for one of these, which other reports use too.
-static const struct { const char *name, *sql; } shared_queries[] = {{"{held}", TFC_SQL_HELD}};
+static const struct { const char *name, *sql; } shared_queries[] = {{"{held}", TFC_SQL_HELD}, {"{tau}", TFC_SQL_TAU}};
 static tfc_str query_line(tfc_str line) {
   for (size_t i = 0; i < sizeof shared_queries / sizeof *shared_queries; i++)
     if (tfc_str_is(line, shared_queries[i].name)) return tfc_str_from(shared_queries[i].sql);
@@ -129,8 +142,6 @@ static tfc_status read_head(struct drawing *d) {
       tfc_text_printf(&d->plot->queries, "%.*s\n", TFC_STR_ARG(more_sql));
     } else if (tfc_str_starts(rest, "title: ")) {
       tfc_text_add(&d->plot->title, tfc_str_sub(rest, 7, SIZE_MAX));
-    } else if (tfc_str_starts(rest, "reason: ")) {
-      tfc_text_add(&d->plot->reason, tfc_str_sub(rest, 8, SIZE_MAX));
     } else if (tfc_str_starts(rest, "caption: ")) {
       tfc_text_add(&d->plot->caption, tfc_str_sub(rest, 9, SIZE_MAX));
     } else if (tfc_str_starts(rest, "query ")) {

@@ -7,8 +7,7 @@
 //   #@   SELECT ... :run :placement :step
 //   #@ optional NAME                           the plot is drawn although this query has no rows
 //   #@ place: 40                               its position on the page: plots are sorted by this number
-//   #@ left out without NAME                   the page only says why this plot is missing where this query has no rows
-//   #@ reason: ...                             what it says then
+//   #@ left out without NAME: ...              where this query has no rows, the page only says why the plot is missing
 //
 // Scripts are embedded in the library (cmake/embed.cmake).
 #ifndef TFC_REPORTS_PLOT_H

@@ -51,12 +51,14 @@ struct tfc_table {
   " m.device_id = d.device_id), CASE WHEN (SELECT program = 'tfc-place' FROM v_run WHERE run_id = :run) AND"           \
   " " TFC_SQL_HAS_LOOPS " THEN 0 END)"
 // The share of the step, in percent, that a column of v_busy had on the device `d.device_id`. Without such a step: the
-// median over the steps of the final measurement.
+// median over the traced steps of the final measurement or, if it took no part in that, of those that chose it.
 #define TFC_SQL_SHARE(column)                                                                                          \
   "(SELECT AVG(share) FROM (SELECT 100.0 * b." column " / b.step_us AS share, ROW_NUMBER() OVER (ORDER BY b." column   \
   " / b.step_us) AS place, COUNT(*) OVER () AS n FROM v_busy b JOIN v_step s USING (run_id, placement_id, step) WHERE" \
   " b.run_id = :run AND b.placement_id = :placement AND b.device_id = d.device_id AND b." column " IS NOT NULL AND"    \
-  " b.step_us > 0 AND (b.step = :step OR (:step < 0 AND s.phase = 'final'))) WHERE 2 * place BETWEEN n AND n + 2)"
+  " b.step_us > 0 AND (b.step = :step OR (:step < 0 AND s.phase = (SELECT phase FROM v_step WHERE run_id = :run AND "  \
+  "placement_id = :placement AND traced ORDER BY phase <> 'final', phase = 'profile' LIMIT 1)))) WHERE 2 * place "     \
+  "BETWEEN n AND n + 2)"
 TFC_MUST_USE tfc_status tfc_table_query(struct tfc_store *store, const char *sql, const struct tfc_query_args *args,
                                         struct tfc_table *out);
 void tfc_table_deinit(struct tfc_table *table);

@@ -353,7 +353,7 @@ tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_ar
     print_winnings(&m, out);
     tfc_report_print_moves(&m.path, 3, m.modelled, out);
   } else
-    tfc_text_printf(out, "\nNo step of the answer was recorded operation by operation.\n");
+    tfc_text_printf(out, "\nNo step of the answer is kept operation by operation.\n");
   if (*tfc_store_path(store) == 0 || args->step >= 0) tfc_text_printf(out, "\n");
   tfc_report_next(tfc_store_path(store), args, out);
 out:

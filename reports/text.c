@@ -9,6 +9,7 @@
 #include "reports/lists.h"
 #include "reports/reports.h"
 #include "reports/summary.h"
+#include "reports/tau.h"
 #include "runtime/base/units.h"
 
 const char tfc_report_sql_runs[] =
@@ -350,6 +351,7 @@ static void add_load(const struct tfc_table *results, uint32_t r, double answer,
 tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_text *out) {
   struct tfc_query_args args;
   struct tfc_table run = {0}, results = {0}, devices = {0}, in_flight = {0};
+  struct tfc_report_tau tau;
   char a[32], b[32], c[32], math[16], text[96];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
@@ -357,6 +359,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_results, &args, &results));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_devices, &args, &devices));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_in_flight, &args, &in_flight));
+  TFC_TRY(s, tfc_report_tau(store, &args, &tau));
   tfc_str state = tfc_table_text(&run, 0, "state"), label = tfc_table_text(&run, 0, "label");
   tfc_text_printf(out, "Run %lld: %s", (long long)args.run, tfc_report_fit(text, tfc_table_text(&run, 0, "graph"), 32));
   tfc_text_printf(out, ", %.*s, %.*s%s\n", TFC_STR_ARG(state), TFC_STR_ARG(label),
@@ -401,8 +404,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
                     r ? "  " : "How far apart steps end:\n  ", TFC_STR_ARG(tfc_table_text(&in_flight, r, "placement")),
                     TFC_STR_ARG(tfc_table_text(&in_flight, r, "phase")),
                     show(a, tfc_table_number(&in_flight, r, "apart_us")), tfc_table_number(&in_flight, r, "n"));
-  double low = tfc_table_number(&run, 0, "speedup_low"), bound = tfc_table_number(&run, 0, "bound_us"),
-         tau = tfc_table_number(&run, 0, "tau");
+  double low = tfc_table_number(&run, 0, "speedup_low"), bound = tfc_table_number(&run, 0, "bound_us");
   const char *what = loads ? "Load against the best single device" : "Against the best single device";
   if (low == low)
     tfc_text_printf(out, "%s: %.3fx, 95 %% interval %.3f to %.3f\n", what, tfc_table_number(&run, 0, "speedup"), low,
@@ -413,9 +415,9 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
                     : loads  ? tfc_report_load_how(tfc_table_number(&run, 0, "load_samples"), modelled)
                              : "too few steps for an interval");
   if (bound == bound && (loads || answer > 0)) add_bound(&run, loads ? load : answer, loads, out);
-  if (tau == tau)
-    tfc_text_printf(out, "Simulated against measured: Kendall's tau %.2f over %.0f placements\n", tau,
-                    tfc_table_number(&run, 0, "tau_placements"));
+  if (tau.tau == tau.tau)
+    tfc_text_printf(out, "Simulated against measured: Kendall's tau %.2f over %.0f placements\n", tau.tau,
+                    tau.placements);
   TFC_TRY(s, add_ending(store, &args, &run, true, out));
   tfc_text_printf(out, "\n  %-10s %-14s %8s %10s %9s %10s %10s\n", "device", "label", "busy", "operations", "received",
                   "peak", "limit");

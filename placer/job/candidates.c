@@ -124,6 +124,7 @@ tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *c, uint32_t i
   struct tfc_job_candidate again = {.role = "candidate",
                                     .digest = k->digest,
                                     .state = k->state,
+                                    .screened_state = k->screened_state,
                                     .code = k->code,
                                     .median_us = (double)NAN,
                                     .q1_us = k->q1_us,
@@ -237,6 +238,7 @@ tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index,
   } else {
     k->median_us = median, k->q1_us = q1, k->q3_us = q3, k->steps = r.steps, k->ratio = r.ratio;
     k->level_us = median;
+    k->screened_state = r.state;
   }
   k->state = r.state, k->code = m->code;
   k->transfers = r.transfers, k->transfer_bytes = r.transfer_bytes;
@@ -394,16 +396,22 @@ void tfc_job_candidates_choose_finalist(struct tfc_job_candidates *c, const uint
   show(c);
 }
 
+void tfc_job_candidates_simulate(struct tfc_job_candidates *c) {
+  for (size_t i = 0; i < c->list.count; i++) {
+    struct tfc_job_candidate *k = &c->list.data[i];
+    if (k->solution.device && !k->in_flight.us.count) k->simulated_us = tfc_job_model_simulate(c->model, &k->solution);
+  }
+}
+
 bool tfc_job_candidates_choose_by_load(struct tfc_job_candidates *c, uint32_t *out_single) {
   bool measured = false;
   *out_single = TFC_NONE;
   for (uint32_t i = 0; i < c->list.count; i++)
     measured |= tfc_job_can_answer(&c->list.data[i]) && c->list.data[i].in_flight.us.count;
+  tfc_job_candidates_simulate(c); // with the costs as they are at the end
   c->best = TFC_NONE;
   for (uint32_t i = 0; i < c->list.count; i++) {
-    struct tfc_job_candidate *k = &c->list.data[i];
-    if (k->solution.device && !k->in_flight.us.count)
-      k->simulated_us = tfc_job_model_simulate(c->model, &k->solution); // with the costs as they are at the end
+    const struct tfc_job_candidate *k = &c->list.data[i];
     const double us = tfc_job_load_us(k);
     if (!tfc_job_can_answer(k) || (measured && !k->in_flight.us.count) || isnan(us)) continue;
     if (c->best == TFC_NONE || !(tfc_job_load_us(&c->list.data[c->best]) <= us)) c->best = i;

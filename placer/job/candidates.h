@@ -25,8 +25,9 @@ struct tfc_job_candidate { // a placement that was measured, or that has a name
   uint64_t digest;
   uint32_t episode; // its number among the measured candidates, from 1; 0: it was not measured as a candidate
   tfc_result_state state;
-  tfc_code code;                  // the code of the error that stopped it; TFC_OK: none
-  double median_us, q1_us, q3_us; // NaN: not measured
+  tfc_result_state screened_state; // what its first measurement ended with, as in the database
+  tfc_code code;                   // the code of the error that stopped it; TFC_OK: none
+  double median_us, q1_us, q3_us;  // NaN: not measured
   uint32_t steps;
   double ratio; // its step time divided by that of its batch's reference
   // Its step time at the speed that the machine had when the first reference was measured. It is computed from the
@@ -122,6 +123,8 @@ void tfc_job_candidates_level(struct tfc_job_candidates *candidates, uint32_t in
 TFC_MUST_USE tfc_status tfc_job_candidates_keep_sequence(struct tfc_job_candidates *candidates, uint32_t index,
                                                          const uint32_t *sequence, uint32_t count);
 void tfc_job_candidates_predict(struct tfc_job_candidates *candidates); // simulates the candidates without a prediction
+// Simulates every candidate without measured loads again, with the costs as they are now.
+void tfc_job_candidates_simulate(struct tfc_job_candidates *candidates);
 
 // --- The incumbent ---------------------------------------------------------------------------------------------------
 // Makes the candidate the incumbent if it is better.

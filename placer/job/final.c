@@ -89,12 +89,13 @@ tfc_status tfc_job_final(struct tfc_job_turns *t) {
   // keeps time for measuring several steps in flight
   if (tfc_job_model_runs_in_flight(t->model)) reserve += tfc_job_shares.in_flight * left;
   reserve += tfc_job_shares.unordered * fmax(0, total - reserve - tfc_job_seconds(t->clock));
+  if (t->model->o->objective == TFC_OBJECTIVE_THROUGHPUT) tfc_job_candidates_simulate(c);
   uint32_t count = tfc_job_finalists(c, total - reserve - tfc_job_seconds(t->clock), f.index, &block);
   TFC_TRY(s, tfc_job_entries_make(c, f.index, count, TFC_NONE, &entries));
   uint32_t answers = 0;
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[f.index[i]];
-    entries.list[i].answers = tfc_job_can_answer(k), entries.list[i].stays = tfc_job_stays(k);
+    entries.list[i].answers = tfc_job_can_answer(k), entries.list[i].stays = tfc_job_stays(c, f.index[i]);
     answers += tfc_job_can_answer(k);
   }
   c->final_from = answers > 1 ? TFC_JOB_CHOOSE_ROUNDS : 1;

@@ -35,8 +35,14 @@ static uint32_t fastest(const struct tfc_job_candidates *c, bool single, const u
   return best;
 }
 
+// Whether loads decide, not steps.
+static bool by_loads(const struct tfc_job_candidates *c) {
+  return c->model && c->model->o->objective == TFC_OBJECTIVE_THROUGHPUT;
+}
+
 // Lists the candidates that must be compared: the incumbent, the one that was reported as the best so far, the fastest
-// one on several devices and on one, the undivided machine, and the rivals.
+// one on several devices and on one, the undivided machine, and the rivals. Where loads decide, also those with the
+// smallest loads: the answer is one of them, and its steps shall have been measured like those of its rivals.
 static uint32_t competitors(const struct tfc_job_candidates *c, uint32_t *list) {
   uint32_t count = 0, spread = fastest(c, false, NULL, 0), single = fastest(c, true, NULL, 0);
   if (c->best != TFC_NONE) add_once(list, &count, c->best);
@@ -47,10 +53,18 @@ static uint32_t competitors(const struct tfc_job_candidates *c, uint32_t *list) 
     const struct tfc_job_candidate *k = &c->list.data[i];
     if ((k->whole && k->state == TFC_RESULT_OK) || (is_rival(k) && is_timed(k))) add_once(list, &count, i);
   }
+  uint32_t loads[TFC_JOB_MOST_FINALISTS];
+  const uint32_t load_count = by_loads(c) ? tfc_job_finalists_by_load(c, loads) : 0;
+  for (uint32_t i = 0; i < load_count; i++) add_once(list, &count, loads[i]);
   return count;
 }
 
-bool tfc_job_stays(const struct tfc_job_candidate *k) {
+bool tfc_job_stays(const struct tfc_job_candidates *c, uint32_t index) {
+  const struct tfc_job_candidate *k = &c->list.data[index];
+  uint32_t loads[TFC_JOB_MOST_FINALISTS];
+  const uint32_t load_count = by_loads(c) ? tfc_job_finalists_by_load(c, loads) : 0;
+  for (uint32_t i = 0; i < load_count; i++)
+    if (loads[i] == index) return true;
   return k->whole || k->single || is_rival(k);
 }
 
@@ -62,7 +76,7 @@ static double seconds_for(const struct tfc_job_candidates *c, const uint32_t *li
   double us = 0;
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[list[i]];
-    const uint32_t steps = choose + (tfc_job_stays(k) || list[i] == c->best ? stay : 0);
+    const uint32_t steps = choose + (tfc_job_stays(c, list[i]) || list[i] == c->best ? stay : 0);
     us += (steps + 2 + (k->whole ? TFC_ADAPT_STEPS : TFC_ADAPT_ORDER_STEPS)) * k->median_us;
   }
   return 1e-6 * us;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/job/finalists.h"
 #include "placer/measure/evaluator.h"
 #include "placer/subject/rows.h"
 #include "profiler/host.h"
@@ -286,13 +287,18 @@ out:
   return s;
 }
 
-// Deletes rows of single operations, except those of the last candidates, the best one and the baselines.
+// Deletes rows of single operations, except those of the last candidates, the best one and the baselines. Where loads
+// are searched, those with the smallest loads keep theirs, too: the incumbent is the one with the shortest step, but
+// the answer will be one of them.
 static tfc_status drop_old_raw(struct tfc_job_journal *j, const struct tfc_job_candidates *c) {
-  uint32_t kept = 0;
+  uint32_t kept = 0, loads[TFC_JOB_MOST_FINALISTS], load_count = 0;
+  if (c->model->o->objective == TFC_OBJECTIVE_THROUGHPUT) load_count = tfc_job_finalists_by_load(c, loads);
   for (size_t i = j->rows.count; i-- > 0;) {
     const struct tfc_job_candidate *k = &c->list.data[i];
     struct tfc_job_journal_row *at = &j->rows.data[i];
-    if (!at->raw || k->baseline || i == c->best || k->final_steps) continue;
+    bool stays = k->baseline || i == c->best || k->final_steps;
+    for (uint32_t n = 0; n < load_count; n++) stays |= loads[n] == i;
+    if (!at->raw || stays) continue;
     if (++kept <= RAW_KEPT) continue;
     TFC_RETURN_IF_ERROR(tfc_store_drop_raw(j->store, at->key));
     at->raw = false;

@@ -217,7 +217,8 @@ static tfc_status take_placement(void *user, const struct tfc_store_placement_re
   k.heuristic = strcmp(row->role, "heuristic") == 0;
   k.episode = row->episode > 0 ? (uint32_t)row->episode : 0;
   for (int i = TFC_RESULT_OK; i <= TFC_RESULT_FAILED; i++)
-    if (strcmp(row->state, tfc_job_state_name((tfc_result_state)i)) == 0) k.state = (tfc_result_state)i;
+    if (strcmp(row->state, tfc_job_state_name((tfc_result_state)i)) == 0)
+      k.state = k.screened_state = (tfc_result_state)i;
   k.simulated_us = k.predicted_us = row->simulated_us, k.median_us = row->median_us, k.q1_us = row->q1_us,
   k.q3_us = row->q3_us;
   const double *level = level_of(&t->levels, row->placement_id);

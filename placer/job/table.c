@@ -111,7 +111,9 @@ out:
   return s;
 }
 
-// Computes Kendall's tau between simulated and measured times, over candidates and rivals on several devices.
+// Computes Kendall's tau between simulated and measured steps, over candidates and rivals, from what v_result has of
+// them, so that reports compute the same (reports/tau.h). Where loads are searched, what is simulated is not a step,
+// and there is none.
 tfc_status tfc_job_table_correlate(const struct tfc_job_candidates *c, struct tfc_job_outcome *out) {
   size_t n = 0, count = c->list.count;
   double *x = calloc(count + 1, sizeof *x), *y = calloc(count + 1, sizeof *y), *spread = calloc(count + 1, sizeof *y);
@@ -119,8 +121,12 @@ tfc_status tfc_job_table_correlate(const struct tfc_job_candidates *c, struct tf
   if (!x || !y || !spread) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (size_t i = 0; i < count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
-    if (!k->solution.device || k->state != TFC_RESULT_OK || isnan(k->median_us) || isnan(k->predicted_us)) continue;
-    x[n] = k->predicted_us, y[n] = k->median_us, spread[n++] = 0.5 * (k->q3_us - k->q1_us);
+    const bool finished = isfinite(k->final_us);
+    if (c->model->o->objective == TFC_OBJECTIVE_THROUGHPUT || !k->solution.device ||
+        k->screened_state != TFC_RESULT_OK || isnan(k->median_us) || isnan(k->predicted_us))
+      continue;
+    x[n] = k->predicted_us, y[n] = tfc_job_final_us(k);
+    spread[n++] = 0.5 * (finished ? k->final_q3 - k->final_q1 : k->q3_us - k->q1_us);
   }
   out->tau = tfc_kendall_tau(x, y, spread, n, NULL);
   out->tau_placements = (uint32_t)n;

@@ -1,8 +1,10 @@
 #@ title: What moves between devices
 #@ caption: Bytes that moved in the step, from the device in the row to the device in the column: the larger the square, the more bytes; below it the bytes and the number of tensors. How long they took, and how much of that the receiver stood still for, is in the table "Moved in the step".
 #@ place: 20
-#@ left out without moved
-#@ reason: nothing moved between devices in the step
+#@ left out without recorded: no step of the answer is kept operation by operation
+#@ left out without moved: nothing moved between devices in the step
+#@ query recorded: any operation of the step
+#@   SELECT 1 FROM v_op WHERE run_id = :run AND placement_id = :placement AND step = :step LIMIT 1
 #@ query cells: source, target, megabytes, transfers
 #@   SELECT s.device_id, t.device_id, COALESCE(SUM(x.bytes), 0) / 1e6, COUNT(x.bytes) FROM v_device s
 #@   JOIN v_device t ON t.run_id = s.run_id AND t.name <> 'whole'

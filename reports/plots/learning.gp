@@ -1,24 +1,38 @@
 #@ title: Search and learning
-#@ caption: Every measured candidate in the order of measuring, its shape by who proposed it (the learned policy and what learns in colour); crosses were stopped early. The line is the best so far, the dashed ones are the rivals. Did learning help: see whether the line falls where the coloured ones are.
+#@ caption: Every measured candidate, by what was searched (steps as measured, or loads of the busiest device as computed), in the order of measuring, its shape by who proposed it (the learned policy and what learns in colour); crosses were stopped early. The line is the best so far, the dashed ones are the rivals. Did learning help: see whether the line falls where the coloured ones are.
 #@ place: 70
-#@ query episodes: episode, measured step, whether it was measured to the end, rank of who proposed it
-#@   WITH names AS (SELECT algorithm, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC, algorithm) AS rank FROM v_episode
+#@ query episodes: episode, its step or load, whether it was measured to the end, rank of who proposed it
+#@   WITH loads AS (SELECT placement_id, MAX(load_us) AS us FROM v_load WHERE run_id = :run GROUP BY placement_id),
+#@   names AS (SELECT algorithm, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC, algorithm) AS rank FROM v_episode
 #@     WHERE run_id = :run AND step_median_us IS NOT NULL GROUP BY algorithm)
-#@   SELECT e.episode, e.step_median_us, e.state = 'ok', MIN(rank, 10) FROM v_episode e
-#@   JOIN names ON names.algorithm IS e.algorithm WHERE e.run_id = :run AND e.step_median_us IS NOT NULL
-#@   ORDER BY e.episode
-#@ query best: episode and the best step so far
-#@   SELECT episode, best_so_far_us FROM v_episode WHERE run_id = :run AND best_so_far_us IS NOT NULL ORDER BY episode
+#@   SELECT e.episode, CASE WHEN r.objective IS 'throughput' THEN l.us ELSE e.step_median_us END AS value, e.state = 'ok',
+#@     MIN(rank, 10) FROM v_episode e JOIN names ON names.algorithm IS e.algorithm JOIN v_run r USING (run_id)
+#@     LEFT JOIN loads l USING (placement_id)
+#@   WHERE e.run_id = :run AND e.step_median_us IS NOT NULL AND value IS NOT NULL ORDER BY e.episode
+#@ query best: episode and the best step or load so far
+#@   WITH loads AS (SELECT placement_id, MAX(load_us) AS us FROM v_load WHERE run_id = :run GROUP BY placement_id)
+#@   SELECT e.episode, CASE WHEN r.objective IS 'throughput' THEN MIN(CASE WHEN e.state = 'ok' THEN l.us END) OVER
+#@     (ORDER BY e.episode) ELSE e.best_so_far_us END FROM v_episode e JOIN v_run r USING (run_id)
+#@     LEFT JOIN loads l USING (placement_id)
+#@   WHERE e.run_id = :run AND e.best_so_far_us IS NOT NULL ORDER BY e.episode
+#@ query what: what the candidates are drawn by
+#@   SELECT CASE WHEN objective IS 'throughput' THEN 'load of the busiest device' ELSE 'time of a step' END FROM v_run
+#@   WHERE run_id = :run
 #@ query names: rank, name, number of candidates, 1 for what learns
 #@   WITH names AS (SELECT algorithm, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC, algorithm) AS rank
 #@     FROM v_episode WHERE run_id = :run AND step_median_us IS NOT NULL GROUP BY algorithm)
 #@   SELECT MIN(rank, 10) AS shape, CASE WHEN rank < 10 THEN COALESCE(algorithm, 'unknown') ELSE 'other' END, SUM(n),
 #@     MAX(algorithm LIKE '%policy%' OR algorithm LIKE '%learn%' OR algorithm LIKE '%rl%') FROM names
 #@   GROUP BY shape ORDER BY shape
-#@ query rivals: name and measured step
-#@   SELECT 'undivided machine', whole_us FROM v_run WHERE run_id = :run AND whole_us IS NOT NULL
-#@   UNION ALL SELECT 'best single device', best_single_us FROM v_run WHERE run_id = :run AND best_single_us IS NOT NULL
-#@   UNION ALL SELECT 'expert', expert_us FROM v_run WHERE run_id = :run AND expert_us IS NOT NULL
+#@ query rivals: name and its step or load
+#@   WITH r AS (SELECT * FROM v_run WHERE run_id = :run),
+#@   loads AS (SELECT placement, MAX(load_us) AS us FROM v_load WHERE run_id = :run GROUP BY placement_id)
+#@   SELECT 'undivided machine', whole_us FROM r WHERE whole_us IS NOT NULL AND objective IS NOT 'throughput'
+#@   UNION ALL SELECT 'best single device', best_single_us FROM r WHERE best_single_us IS NOT NULL AND objective IS NOT 'throughput'
+#@   UNION ALL SELECT 'expert', expert_us FROM r WHERE expert_us IS NOT NULL AND objective IS NOT 'throughput'
+#@   UNION ALL SELECT 'best single device', MIN(us) FROM loads, r WHERE placement LIKE 'single:%' AND objective IS 'throughput'
+#@     HAVING COUNT(*) > 0
+#@   UNION ALL SELECT 'expert', us FROM loads, r WHERE placement = 'expert' AND objective IS 'throughput'
 #@ optional rivals
 stats $names using 1 nooutput
 m = STATS_records
@@ -41,7 +55,9 @@ if (rivals > 0) {
 }
 eval PICTURE(400, m + rivals + 1)
 set xlabel "measured placements"
-set ylabel "time of a step [".unit."]"
+what = ""
+stats $what using (what = strcol(1), 1) nooutput
+set ylabel what." [".unit."]"
 span = (top - low) > 0 ? top - low : low * 0.1
 set yrange [(low - 0.08 * span) * scale:(top + 0.25 * span) * scale]
 set xrange [0:*]

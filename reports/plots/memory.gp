@@ -1,6 +1,9 @@
 #@ title: Memory over the step
 #@ caption: Bytes of variables and of tensors between operations that lie on each device, in the step that the timeline shows. What lies there at the fullest moment is listed below; packed weights, results and scratch memory come on top, and the peak in the table of devices has them. Dashed: limits.
 #@ place: 40
+#@ left out without recorded: no step of the answer is kept operation by operation
+#@ query recorded: any operation of the step
+#@   SELECT 1 FROM v_op WHERE run_id = :run AND placement_id = :placement AND step = :step LIMIT 1
 #@ query levels: device, microseconds since the step began, megabytes
 #@   {held}
 #@   SELECT d.device_id, MIN(l.t) / 1048576 * 1e-3, MAX(l.bytes) / 1e6 FROM levels l JOIN v_device d ON d.run_id = :run

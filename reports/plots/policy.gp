@@ -1,8 +1,7 @@
 #@ title: What the learned policy did
 #@ caption: For each measured candidate, the search that proposed it: how different the policy's own samples were (entropy: 0, all were equal; 100 %, any device was as likely as any other) and how many of them were invalid. A policy that has learned something has an entropy that falls; one that has learned to break constraints has a share of invalid ones that rises. Bars: how many samples it drew.
 #@ place: 72
-#@ left out without searches
-#@ reason: no candidate was measured that a search with a learned policy proposed
+#@ left out without searches: no candidate was measured that a search with a learned policy proposed
 #@ query searches: episode, samples of the policy, their entropy and share of invalid ones in percent
 #@   SELECT episode, policy_samples, 100 * policy_entropy, 100 * policy_invalid_share FROM v_episode
 #@   WHERE run_id = :run AND policy_samples > 0 ORDER BY episode

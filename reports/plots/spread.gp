@@ -4,7 +4,8 @@
 #@ query steps: step, share of the placement's steps that took no longer, rank of the placement, 1 for outliers
 #@   WITH final AS (SELECT placement_id, placement, step_us FROM v_step WHERE run_id = :run AND (phase = 'final' OR (phase =
 #@     'profile' AND placement_id = :placement AND NOT EXISTS (SELECT 1 FROM v_step WHERE run_id = :run AND phase = 'final')))),
-#@   names AS (SELECT placement_id, ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id) AS rank
+#@   names AS (SELECT placement_id, ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id)
+#@     + (MAX(placement_id = :placement) OVER () = 0) AS rank
 #@     FROM final GROUP BY placement_id),
 #@   sorted AS (SELECT placement_id, step_us, 4 * ROW_NUMBER() OVER (PARTITION BY placement_id ORDER BY step_us) AS k,
 #@     COUNT(*) OVER (PARTITION BY placement_id) AS n FROM final),
@@ -17,19 +18,21 @@
 #@     CUME_DIST() OVER (PARTITION BY placement_id ORDER BY step_us) AS share
 #@     FROM v_step WHERE run_id = :run AND (phase = 'final' OR (phase =
 #@     'profile' AND placement_id = :placement AND NOT EXISTS (SELECT 1 FROM v_step WHERE run_id = :run AND phase = 'final')))),
-#@   names AS (SELECT placement, MIN(CASE WHEN share >= 0.5 THEN step_us END) AS middle,
-#@     ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id) AS rank FROM final GROUP BY placement_id)
-#@   SELECT rank, CASE WHEN rank = 1 AND placement <> 'run' THEN 'answer' ELSE placement END, middle FROM names WHERE rank <= 10 ORDER BY rank
+#@   names AS (SELECT placement, placement_id = :placement AND placement <> 'run' AS answers, MIN(CASE WHEN share >= 0.5 THEN step_us END) AS middle,
+#@     ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id)
+#@     + (MAX(placement_id = :placement) OVER () = 0) AS rank FROM final GROUP BY placement_id)
+#@   SELECT rank, CASE WHEN answers THEN 'answer' ELSE placement END, middle FROM names WHERE rank <= 10 ORDER BY rank
 stats $names using 1 nooutput
-m = STATS_records
+first = int(STATS_min)
+m = int(STATS_max)
 array label[m]
-stats $names using (label[int($0) + 1] = sprintf("%s  %.4g %s", short(strcol(2), 22), $3 * scale, unit), $1) nooutput
+stats $names using (label[int($1)] = sprintf("%s  %.4g %s", short(strcol(2), 22), $3 * scale, unit), $1) nooutput
 stats $steps using ($4 == 1 ? NaN : $1) nooutput
 low = STATS_min
 length = STATS_max > low ? STATS_max - low : 0.1 * low
 stats $steps using 4 nooutput
 outliers = STATS_max > 0
-eval PICTURE(340, m + outliers)
+eval PICTURE(340, m - first + 1 + outliers)
 set xrange [(low - 0.03 * length) * scale:(low + (outliers ? 1.12 : 1.03) * length) * scale]
 edge = (low + 1.07 * length) * scale
 length = length * scale
@@ -38,7 +41,7 @@ set ylabel "share of the steps [%]"
 set yrange [0:100]
 if (!wide && length > 0) { set xtics tick_of(length) }
 dash(k) = k < 2 ? 1 : k < 7 ? k - 1 : k - 6
-plot for [k = 1:m] $steps using ($3 == k && $4 != 1 ? $1 * scale : NaN):(100 * $2) with steps dt dash(k) lw (k == 1 ? 2.4 : 1.4) \
+plot for [k = first:m] $steps using ($3 == k && $4 != 1 ? $1 * scale : NaN):(100 * $2) with steps dt dash(k) lw (k == 1 ? 2.4 : 1.4) \
        lc rgb ink(k) title label[k], \
-     for [k = 1:m] $steps using (edge):($3 == k && $4 == 1 ? 100 * $2 : NaN) with points pt 8 ps 0.8 lc rgb ink(k) \
-       title (k == 1 && outliers ? "outliers" : "")
+     for [k = first:m] $steps using (edge):($3 == k && $4 == 1 ? 100 * $2 : NaN) with points pt 8 ps 0.8 lc rgb ink(k) \
+       title (k == first && outliers ? "outliers" : "")

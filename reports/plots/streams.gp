@@ -1,8 +1,7 @@
 #@ title: One step, stream by stream
 #@ caption: The same step as the GPU's profiler saw it. Each row is a stream; each coloured bar is a kernel, each grey one a copy or a fill. At the right: the share of the time from its first work to its last that the stream worked, and its longest gap. Below a device's name: how long its operations waited from their launch on the host to their start, the least and the mean (short means that the host is what the device waits for).
 #@ place: 15
-#@ left out without works
-#@ reason: no GPU's profiler recorded the step
+#@ left out without works: no GPU's profiler recorded the step
 #@ query works: row, start and end in microseconds since the step began, 1: kernel, 2: copy or fill
 #@   WITH rows AS (SELECT context, stream, ROW_NUMBER() OVER (ORDER BY device, context, stream) - 1 AS row FROM v_stream
 #@     WHERE run_id = :run AND placement_id = :placement AND step = :step)

@@ -1,6 +1,9 @@
 #@ title: How busy devices are over the step
 #@ caption: The step in 60 equal parts; the height of a device's band is the share of each part in which it ran operations. Where a band is empty the device stood still; the timeline says what it waited for.
 #@ place: 10
+#@ left out without recorded: no step of the answer is kept operation by operation
+#@ query recorded: any operation of the step
+#@   SELECT 1 FROM v_op WHERE run_id = :run AND placement_id = :placement AND step = :step LIMIT 1
 #@ query parts: device, start and end of the part in microseconds, share of it that the device worked
 #@   WITH RECURSIVE part(k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM part WHERE k < 59),
 #@   o AS MATERIALIZED (SELECT device_id, start_us AS s, start_us + duration_us AS e FROM v_op

@@ -93,20 +93,27 @@ static const struct tfc_job_row *row_of(const struct tfc_job_outcome *out, const
   return NULL;
 }
 
-// Kendall's tau can be computed again from the database. For a placement that did not run, the database has no
+// Kendall's tau can be computed again from v_result. For a placement that did not run, the database has no
 // transfers (not 0).
 struct pairs {
   double x[64], y[64], spread[64];
   uint32_t count;
 };
-static tfc_status take_pair(void *user, const struct tfc_store_placement_read *p) {
-  struct pairs *all = user;
-  const struct tfc_store_placement *r = &p->row;
-  if (strcmp(r->state, "ok") != 0 || isnan(r->simulated_us) || isnan(r->median_us)) return NULL;
-  assert_true(all->count < 64);
-  all->x[all->count] = r->simulated_us, all->y[all->count] = r->median_us;
-  all->spread[all->count++] = 0.5 * (r->q3_us - r->q1_us);
-  return NULL;
+static void take_pairs(sqlite3 *db, int64_t run, struct pairs *all) {
+  sqlite3_stmt *q = NULL;
+  assert_int_equal(
+      sqlite3_prepare_v2(db,
+                         "SELECT simulated_us, step_median_us, 0.5 * (step_q3_us - step_q1_us) FROM v_result WHERE "
+                         "run_id = ?1 AND state = 'ok' AND simulated_us IS NOT NULL AND step_median_us IS NOT NULL",
+                         -1, &q, NULL),
+      SQLITE_OK);
+  sqlite3_bind_int64(q, 1, run);
+  for (; sqlite3_step(q) == SQLITE_ROW; all->count++) {
+    assert_true(all->count < 64);
+    all->x[all->count] = sqlite3_column_double(q, 0), all->y[all->count] = sqlite3_column_double(q, 1);
+    all->spread[all->count] = sqlite3_column_double(q, 2);
+  }
+  sqlite3_finalize(q);
 }
 static void assert_stored(const struct tfc_job_outcome *out) {
   struct tfc_store *store = NULL;
@@ -114,7 +121,7 @@ static void assert_stored(const struct tfc_job_outcome *out) {
   sqlite3_stmt *q = NULL;
   uint64_t crossing = 0;
   assert_ok(tfc_store_open(db_path, &(struct tfc_store_options){0}, &store));
-  assert_ok(tfc_store_read_placements(store, out->run, take_pair, &all));
+  take_pairs(tfc_store_handle(store), out->run, &all);
   assert_int_equal(out->tau_placements, all.count);
   const double tau = tfc_kendall_tau(all.x, all.y, all.spread, all.count, NULL);
   assert_true(fabs(tau - out->tau) < 1e-12 || (isnan(tau) && isnan(out->tau)));

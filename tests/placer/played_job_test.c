@@ -369,6 +369,44 @@ static void throughput(void **state) {
   end();
 }
 
+// The answer of a search for loads is not the placement with the shortest step. Its operations and its final steps are
+// in the database even if more than twenty candidates were measured after it, all of them with shorter steps.
+static void throughput_records(void **state) {
+  (void)state;
+  static const char *const younger[] = {"0021111", "0201111", "0221111", "1120000", "1210000", "1220000", "2001111",
+                                        "2021111", "2110000", "2120000", "2201111", "2210000", "2221111", "2200111",
+                                        "2211000", "2220111", "2221000", "0221100", "1220011", "2201100", "2210011",
+                                        "2220011", "2221100", "0201100", "1210011", "2021100", "2120011", "2020111",
+                                        "2121000", "0121000", "0211000", "0221000", "1020111", "1200111", "1220111"};
+  enum { YOUNGER = sizeof younger / sizeof *younger };
+  static char lines[YOUNGER][64];
+  static const char *found[YOUNGER + 2] = {"2220000 lns:2221001"};
+  for (uint32_t i = 0; i < YOUNGER; i++) {
+    snprintf(lines[i], sizeof lines[i], "2220000 lns:%s", younger[i]);
+    found[i + 1] = lines[i];
+  }
+  begin();
+  play.found = found;
+  struct tfc_job_options o = options_of();
+  o.objective = TFC_OBJECTIVE_THROUGHPUT;
+  assert_ok(tfc_job_run(&o, &out));
+  show_log();
+  rows_are(
+      "SELECT role, (SELECT MAX(episode) FROM placement) - episode > 20 FROM placement WHERE placement_id = (SELECT "
+      "best_placement_id FROM run)",
+      "candidate 1");
+  // Seven operations in five steps of the screening and in fifty of the final turns.
+  rows_are("SELECT phase, COUNT(*) FROM op JOIN step USING (placement, step) JOIN placement USING (placement) WHERE "
+           "placement_id = (SELECT best_placement_id FROM run) GROUP BY phase",
+           "choose 140; final 210; screen 35");
+  // The next candidate has no part in the answer: of its screening only totals are left.
+  rows_are(
+      "SELECT (SELECT COUNT(*) FROM op JOIN step USING (placement, step) WHERE op.placement = p.placement AND phase = "
+      "'screen'), (SELECT COUNT(*) FROM op_total t WHERE t.placement = p.placement) FROM placement p WHERE episode = 3",
+      "0 7");
+  end();
+}
+
 // --- When a search ends ----------------------------------------------------------------------------------------------
 // The first round finds the best. Later ones find two placements that are new, but no better: the search ends after the
 // first of these and fifteen more, each of which counts a third, as 1 + 15 / 3 = 6.
@@ -435,11 +473,17 @@ static void wrong_bound(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whole_job),        cmocka_unit_test(database),
-      cmocka_unit_test(goes_on),          cmocka_unit_test(goes_on_late),
-      cmocka_unit_test(evaluations),      cmocka_unit_test(throughput),
-      cmocka_unit_test(learning_goes_on), cmocka_unit_test(one_device),
-      cmocka_unit_test(converged),        cmocka_unit_test(late),
+      cmocka_unit_test(whole_job),
+      cmocka_unit_test(database),
+      cmocka_unit_test(goes_on),
+      cmocka_unit_test(goes_on_late),
+      cmocka_unit_test(evaluations),
+      cmocka_unit_test(throughput),
+      cmocka_unit_test(throughput_records),
+      cmocka_unit_test(learning_goes_on),
+      cmocka_unit_test(one_device),
+      cmocka_unit_test(converged),
+      cmocka_unit_test(late),
       cmocka_unit_test(wrong_bound),
   };
   snprintf(db_path, sizeof db_path, "/tmp/tfc-played-job-test-%d.db", (int)getpid());

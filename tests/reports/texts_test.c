@@ -44,7 +44,7 @@ static int set_up(void **state) {
          " 'cpu:1: needs 2.0 MB, its limit is 1.0 MB'),"
          " (1, 4, 'baseline', 'expert', NULL, NULL, 'cut', 'measured', 890, 900, 880, 990, 2, NULL),"
          " (1, 5, 'baseline', 'etf', 'etf', NULL, 'modelled', 'modelled', 640, NULL, NULL, NULL, 0, NULL),"
-         " (1, 6, 'candidate', 'candidate 6', 'lns', 0, 'ok', 'measured', 700, 750, 740, 760, 5, NULL),"
+         " (1, 6, 'candidate', 'candidate 6', 'lns', 0, 'ok', 'measured', 580, 750, 740, 760, 5, NULL),"
          " (1, 7, 'candidate', 'candidate 7', 'lns', 1, 'failed', 'measured', 700, NULL, NULL, NULL, 0, 'a crash')");
   change("UPDATE run SET speedup = 2, speedup_low = 1.9, speedup_high = 2.125, bound_us = 480, bound_name ="
          " 'critical path', tau = 0.75, tau_placements = 4, cpu_model = 'a model', message = 'Said by the program.',"
@@ -130,7 +130,7 @@ static void shown(void **state) {
       "  answer, steps one by one: one ends every 515.0 us (4 times)\n"
       "Against the best single device: 2.000x, 95 % interval 1.900 to 2.125\n"
       "Lower bound: 480.0 us (critical path); the answer is 25.0 % above it\n"
-      "Simulated against measured: Kendall's tau 0.75 over 4 placements\n"
+      "Simulated against measured: Kendall's tau 0.33 over 3 placements\n"
       "It ended after 90.00 s of its 600.00 s, 2 of 200 candidates measured. The best\n"
       "candidate seen is number 0 by lns, 750.0 us when it was measured: it was not in\n"
       "the final turns, the answer took 600.0 us. The undivided machine is faster\n"
@@ -362,9 +362,9 @@ static void two_runs_page(void **state) {
       "Relu|100.0 us|100.0 us|+0.00 us||1.000|unknown|\n"
       "AddV2|50.0 us|50.0 us|+0.00 us||1.000|unknown|\n"
       "What was compared\n"
-      "run|graph|times are|found by|state|processor|\n"
-      "run 1|net.pb|measured|lns|done|a model|\n"
-      "run 2|net.pb|modelled|lns|done||\n");
+      "run|graph|times are|searched for|found by|state|processor|\n"
+      "run 1|net.pb|measured|step|lns|done|a model|\n"
+      "run 2|net.pb|modelled|step|lns|done||\n");
   free(html);
   html = compared((const int64_t[]){1, 2, 3, 1}, 4);
   html_says(
@@ -372,8 +372,7 @@ static void two_runs_page(void **state) {
       "Runs compared\n"
       "Runs 1, 2, 3 and 1 of t.db, against run 1.\n"
       "A step of run 2 takes 1.200 ms, 2.00 times the 600.0 us of run 1: slower, by more than the noise.\n"
-      "A step of run 3 takes 600.0 us, 1.00 times the 600.0 us of run 1: whether that is noise is not known, "
-      "because a run has too few steps. It is of another graph: its times do not compare with those of run 1.\n"
+      "Run 3 is of another graph than run 1: their times do not compare.\n"
       "A step of run 1 takes 600.0 us, 1.00 times the 600.0 us of run 1: the difference is noise, because the "
       "95&nbsp;% intervals meet.\n"
       "Steps\n"
@@ -383,14 +382,21 @@ static void two_runs_page(void **state) {
       "run|step|533.2 us to 1.357 ms|95&nbsp;% interval|quartiles|steps|times run 1||\n"
       "run 1|600.0 us||590.0 us – 610.0 us|600.0 us – 602.0 us|10|||\n"
       "run 2|1.200 ms||1.180 ms – 1.220 ms|1.150 ms – 1.300 ms|10|2.000|slower|\n"
-      "run 3|600.0 us||–|600.0 us – 602.0 us|2|1.000|unknown|\n"
+      "run 3|600.0 us||–|600.0 us – 602.0 us|2||other graph|\n"
       "run 1|600.0 us||590.0 us – 610.0 us|600.0 us – 602.0 us|10|1.000|noise|\n"
+      "Loads What runs for throughput searched for: the time that the busiest device needs for a step, or, where it "
+      "was measured, from the end of one step to that of the next.\n"
+      "run|load of the busiest device|which is|of the best single device|lower bound of the load|\n"
+      "run 1|–||–|–|\n"
+      "run 2|–||–|–|\n"
+      "run 3|–||–|480.0 us|\n"
+      "run 1|–||–|–|\n"
       "What else they measured and computed Runs are not measured in turns: where the undivided machine or one "
       "device became slower too, the machine did.\n"
       "run|undivided machine|best single device|expert's placement|lower bound|step as simulated|\n"
       "run 1|450.0 us|1.200 ms|900.0 us|480.0 us|590.0 us|\n"
       "run 2|–|–|–|–|590.0 us × 1.000|\n"
-      "run 3|–|–|–|480.0 us × 1.000|590.0 us × 1.000|\n"
+      "run 3|–|–|–|–|–|\n"
       "run 1|450.0 us × 1.000|1.200 ms × 1.000|900.0 us × 1.000|480.0 us × 1.000|590.0 us × 1.000|\n"
       "Placement\n"
       "Nodes that both runs have and that are on another device than in run 1, by scope (the first two parts of "
@@ -427,16 +433,16 @@ static void two_runs_page(void **state) {
       "Time of a step by type of operation, on all devices: the median over the traced steps of their sums in "
       "each. Beside each: whether it differs from the first run by more than the noise.\n"
       "type|run 1|run 2|run 3|run 1|\n"
-      "MatMul|400.0 us|400.0 us unknown|400.0 us unknown|400.0 us unknown|\n"
-      "Softmax|118.0 us|122.0 us unknown|120.0 us unknown|118.0 us unknown|\n"
-      "Relu|100.0 us|100.0 us unknown|100.0 us unknown|100.0 us unknown|\n"
-      "AddV2|50.0 us|50.0 us unknown|50.0 us unknown|50.0 us unknown|\n"
+      "MatMul|400.0 us|400.0 us unknown|400.0 us|400.0 us unknown|\n"
+      "Softmax|118.0 us|122.0 us unknown|120.0 us|118.0 us unknown|\n"
+      "Relu|100.0 us|100.0 us unknown|100.0 us|100.0 us unknown|\n"
+      "AddV2|50.0 us|50.0 us unknown|50.0 us|50.0 us unknown|\n"
       "What was compared\n"
-      "run|graph|times are|found by|state|processor|\n"
-      "run 1|net.pb|measured|lns|done|a model|\n"
-      "run 2|net.pb|modelled|lns|done||\n"
-      "run 3|models/of/a/house/with_a_name_of_more_than_26.pb|virtual|lns|running||\n"
-      "run 1|net.pb|measured|lns|done|a model|\n");
+      "run|graph|times are|searched for|found by|state|processor|\n"
+      "run 1|net.pb|measured|step|lns|done|a model|\n"
+      "run 2|net.pb|modelled|step|lns|done||\n"
+      "run 3|models/of/a/house/with_a_name_of_more_than_26.pb|virtual|throughput|lns|running||\n"
+      "run 1|net.pb|measured|step|lns|done|a model|\n");
   free(html);
 }
 
@@ -447,6 +453,7 @@ static void two_runs(void **state) {
               "                                      run 1            run 2     ratio\n"
               "graph                      net.pb (both)\n"
               "label                      measured | modelled\n"
+              "objective                  step (both)\n"
               "algorithm                  lns (both)\n"
               "cpu_model                  a model | \n"
               "state                      done (both)\n"
@@ -510,10 +517,15 @@ static void three_runs(void **state) {
   (void)state;
   struct tfc_report_lists lists = {0};
   list_equals(tfc_report_compare(store, (const int64_t[]){1, 2, 3}, 3, &lists), &lists,
-              "run         step          95 % interval   ratio               moved       peak\n"
-              "1       600.0 us    590.0 us - 610.0 us                      7.0 kB    15.0 kB\n"
-              "2       1.200 ms    1.180 ms - 1.220 ms   2.000 slower       7.0 kB     9.0 kB\n"
-              "3       600.0 us                      -   1.000 unknown      7.0 kB    15.0 kB\n"
+              "Run 3 is of another graph than run 1: its times do not compare with those.\n"
+              "\n"
+              "run         step          95 % interval   ratio                 moved       peak\n"
+              "1       600.0 us    590.0 us - 610.0 us                        7.0 kB    15.0 kB\n"
+              "2       1.200 ms    1.180 ms - 1.220 ms   2.000 slower         7.0 kB     9.0 kB\n"
+              "3       600.0 us                      -         other graph    7.0 kB    15.0 kB\n"
+              "\n"
+              "run           load             ratio best single's load    lower bound\n"
+              "3                -                                    -       480.0 us\n"
               "\n"
               "run          whole  best single       expert   nodes  graph\n"
               "1         450.0 us     1.200 ms     900.0 us       0  net.pb\n"
@@ -527,13 +539,99 @@ static void three_runs(void **state) {
               "Relu                  100.0 us    100.0 us    100.0 us\n"
               "AddV2                  50.0 us     50.0 us     50.0 us\n"
               "\n"
-              "Run 3 is of another graph than run 1: its times do not compare with those.\n"
-              "\n"
-              "What the verdicts mean:\n"
-              "  unknown  a run has no interval: too few steps (fewer than six), or no answer\n"
-              "\n"
               "Runs are not measured in turns; what the machine did meanwhile shows in rivals\n"
               "(undivided, single device).\n");
+}
+
+// A run that searched for loads beside one that searched for steps, and beside itself; and two that were only
+// simulated. A step is compared with a step, a load with a load that was got in the same way, and bounds stand apart.
+static void loads(void **state) {
+  (void)state;
+  char file[sizeof path];
+  struct tfc_store *db = NULL, *kept = store;
+  struct tfc_report_lists lists = {0};
+  snprintf(file, sizeof file, "%s/loads.db", folder);
+  for (int i = 0; i < 3; i++) assert_ok(write_by_hand(file, "measured"));
+  for (int i = 0; i < 2; i++) assert_ok(write_by_hand(file, "modelled"));
+  change_database(file, "UPDATE run SET bound_us = 480, graph_sha256 = 'abc'");
+  change_database(file, "UPDATE run SET objective = 'throughput', bound_us = 210 WHERE run_id IN (2, 3)");
+  change_database(file, "INSERT INTO placement (run_id, placement_id, role, name, state, label, steps) VALUES (2, 9, "
+                        "'baseline', 'single:cpu:0', 'ok', 'measured', 0)");
+  change_database(file,
+                  "INSERT INTO load (placement, load_us, samples, at_once) SELECT placement, CASE WHEN name LIKE "
+                  "'single%' THEN 500 WHEN run_id = 2 THEN 250 ELSE 240 END, CASE run_id WHEN 2 THEN 0 ELSE 24 END, "
+                  "2 FROM placement WHERE run_id IN (2, 3)");
+  change_database(file, "UPDATE placement SET median_us = 500, q1_us = NULL, q3_us = NULL WHERE run_id > 3");
+  change_database(file, "UPDATE placement SET median_us = 500.00000001 WHERE run_id = 5");
+  assert_ok(tfc_store_open(file, &(struct tfc_store_options){0}, &db));
+  assert_ok(tfc_report_compare(db, (const int64_t[]){1, 2}, 2, &lists));
+  const char *expected = "Run 2 searched for the smallest load, run 1 for the shortest step:\n"
+                         "only steps that ran one at a time compare.\n"
+                         "\n"
+                         "                                      run 1            run 2     ratio\n"
+                         "graph                      net.pb (both)\n"
+                         "label                      measured (both)\n"
+                         "objective                  step | throughput\n";
+  if (!tfc_str_starts(tfc_str_from(lists.text.data), expected)) assert_string_equal(lists.text.data, expected);
+  expected = "load, computed                            -         250.0 us\n"
+             "best single device, load                  -         500.0 us\n"
+             "lower bound of the load                   -         210.0 us\n"
+             "one step alone                     600.0 us         600.0 us     1.000  unknown\n";
+  if (!strstr(lists.text.data, expected)) assert_string_equal(lists.text.data, expected);
+  expected = "best single device, step                  -                -\n"
+             "expert                                    -                -\n"
+             "lower bound of the step            480.0 us                -\n"
+             "moved in a step";
+  if (!strstr(lists.text.data, expected)) assert_string_equal(lists.text.data, expected);
+  assert_non_null(strstr(lists.text.data, "  unknown  a run has no interval: too few steps"));
+  struct tfc_text csv = {0};
+  tfc_table_csv(&lists.tables[TFC_COMPARE_RUNS], &csv);
+  assert_non_null(
+      strstr(csv.data, ",objective,load_us,load_samples,load_at_once,best_single_load_us,load_how,load_ratio,"));
+  assert_non_null(strstr(csv.data, ",throughput,250"));
+  tfc_text_deinit(&csv);
+  tfc_report_lists_deinit(&lists);
+  // Of two runs with loads there is no bound of a step. One load is measured, the other one is not.
+  assert_ok(tfc_report_compare(db, (const int64_t[]){2, 3}, 2, &lists));
+  expected = "The load of run 3 is measured, that of run 2 computed: they do not compare.\n\n";
+  if (!tfc_str_starts(tfc_str_from(lists.text.data), expected)) assert_string_equal(lists.text.data, expected);
+  assert_non_null(strstr(lists.text.data, "\nload                               250.0 us         240.0 us\n"));
+  assert_null(strstr(lists.text.data, "lower bound of the step"));
+  tfc_report_lists_deinit(&lists);
+  assert_ok(tfc_report_compare(db, (const int64_t[]){2, 2, 1}, 3, &lists));
+  expected = "\nrun           load             ratio best single's load    lower bound\n"
+             "2         250.0 us computed                    500.0 us       210.0 us\n"
+             "2         250.0 us computed    1.000           500.0 us       210.0 us\n"
+             "\n";
+  if (!strstr(lists.text.data, expected)) assert_string_equal(lists.text.data, expected);
+  tfc_report_lists_deinit(&lists);
+  // Simulated times have no noise, and one nanosecond's part in a thousand is none either.
+  assert_ok(tfc_report_compare(db, (const int64_t[]){4, 5}, 2, &lists));
+  assert_non_null(strstr(lists.text.data, "500.0 us         500.0 us     1.000  equal\n"));
+  assert_null(strstr(lists.text.data, "in turns"));
+  tfc_report_lists_deinit(&lists);
+  store = db;
+  char *html = compared((const int64_t[]){1, 2}, 2);
+  html_says(
+      html, "<header>", "<h2>Steps",
+      "Runs compared\nRuns 1 and 2 of t.db, against run 1.\n"
+      "Run 2 searched for the smallest load of the busiest device, run 1 for the shortest step: only steps that ran "
+      "one at a time compare. One step alone of run 2 takes 600.0 us, 1.00 times the 600.0 us of run 1: whether that "
+      "is noise is not known, because a run has too few steps.\n");
+  free(html);
+  html = compared((const int64_t[]){2, 2}, 2);
+  html_says(html, "<p class=\"verdict\">", "<h2>Steps",
+            "The load of run 2, computed, is 250.0 us, 1.00 times the 250.0 us of run 2. One step alone of run 2 takes "
+            "600.0 us, "
+            "1.00 times the 600.0 us of run 2: whether that is noise is not known, because a run has too few steps.\n");
+  free(html);
+  html = compared((const int64_t[]){4, 5}, 2);
+  html_says(html, "<p class=\"verdict\">", "<h2>Steps",
+            "A step of run 5 takes 500.0 us, 1.00 times the 500.0 us of run 4: they are equal.\n");
+  assert_null(strstr(html, "in turns"));
+  free(html);
+  store = kept;
+  tfc_store_close(db);
 }
 
 // --- Pages -----------------------------------------------------------------------------------------------------------
@@ -575,7 +673,7 @@ static void page(void **state) {
       html.data, "<div class=\"cards\">", "</div>\n</div>",
       "600.0 usa step, median of 10; quartiles 600.0 us to 602.0 us 2.00×against the best single device (1.200 ms) "
       "1.50×against the expert's hand placement (900.0 us) 0.75×against the undivided machine (450.0 us) 25 %above the "
-      "lower bound of 480.0 us (critical path) 0.75Kendall's τ of simulated against measured, 4 placements");
+      "lower bound of 480.0 us (critical path) 0.33Kendall's τ of simulated against measured, 3 placements");
   html_says(html.data, "<h2>The answer and its rivals</h2>", "</table>",
             "Medians of timed steps, first operation's start to last operation's end; rows without steps were only "
             "simulated. \"cut\": stopped early, because it was much slower than the best.\n"
@@ -638,9 +736,9 @@ static void page(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(runs),     cmocka_unit_test(shown),
-                                     cmocka_unit_test(nodes),    cmocka_unit_test(two_runs_page),
-                                     cmocka_unit_test(two_runs), cmocka_unit_test(three_runs),
-                                     cmocka_unit_test(page),     cmocka_unit_test(many_moves)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(runs),          cmocka_unit_test(shown),      cmocka_unit_test(nodes),
+      cmocka_unit_test(two_runs_page), cmocka_unit_test(two_runs),   cmocka_unit_test(three_runs),
+      cmocka_unit_test(page),          cmocka_unit_test(many_moves), cmocka_unit_test(loads)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

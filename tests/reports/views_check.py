@@ -160,8 +160,33 @@ for row in ask(f"SELECT op, COUNT(*) AS n, SUM(us) AS us FROM {took} GROUP BY op
     if "<svg" in section and not any(abs(time_of(t) - row["us"]) <= 0.006 * row["us"] for t in said):
         faults.append(f"no bar of {row['op']} says {row['us']} us and {row['n']}")
     compared += 1
-if run["tau"] is not None:
-    same("tau", float(re.search(r"tau (-?[\d.]+) over", shown).group(1)), run["tau"], 0.01)
+# Kendall's tau, from v_result: pairs of which the measured steps are further apart than both vary.
+dots = ask(f"SELECT simulated_us AS x, step_median_us AS y, 0.5 * (step_q3_us - step_q1_us) AS s, label FROM v_result WHERE run_id ="
+           f" {run['run_id']} AND state = 'ok' AND simulated_us IS NOT NULL AND step_median_us IS NOT NULL AND label <> 'modelled'")
+if run["objective"] == "throughput":  # what was simulated are loads
+    dots = []
+pairs_of = [(a, b) for i, a in enumerate(dots) for b in dots[:i] if abs(a["y"] - b["y"]) > a["s"] + b["s"]]
+order = [((a["x"] > b["x"]) - (a["x"] < b["x"])) * ((a["y"] > b["y"]) - (a["y"] < b["y"])) for a, b in pairs_of]
+said = re.search(r"tau (-?[\d.]+) over (\d+) placements", shown)
+on_card = [(float(v), int(re.search(r"(\d+) placements", t).group(1))) for t, v in card.items() if t.startswith("Kendall")]
+if bool(said) != bool(order) or bool(on_card) != bool(order):
+    faults.append(f"tau: {said and said.group(0)}, {on_card}, and {len(order)} pairs by the views")
+elif order:
+    for where, (value, count) in [("show", (float(said.group(1)), int(said.group(2)))), ("the card", on_card[0])]:
+        same("tau in " + where, value, sum(order) / len(order), 0.01)
+        same("placements of tau in " + where, count, len(dots), 0)
+section = page[page.index('<section id="simulated">') :] if '<section id="simulated">' in page else ""
+section = section[: section.index("</section>")] if section else ""
+if order:
+    said = re.search(r"τ (-?[\d.]+) of (\d+) pairs", section)
+    same("tau in the plot", float(said.group(1)), sum(order) / len(order), 0.01)
+    same("pairs in the plot", int(said.group(2)), len(order), 0)
+    sql = html.unescape(re.search(r"-- points:[^\n]*\n(.*?)(?:\n-- |</pre>)", section, re.S).group(1))
+    drawn_dots = [tuple(r.values())[:3] for r in ask(sql.replace(":run", str(run["run_id"])))]
+    if sorted(drawn_dots) != sorted((d["x"], d["y"], d["s"]) for d in dots):
+        faults.append("the plot's points are not the readings of tau")
+elif "<svg" in section and run["objective"] == "throughput":
+    faults.append("steps are drawn against simulated loads")
 
 # --- Gaps: what no operation of the device covers ---
 spans, idle = {}, []
