@@ -102,14 +102,18 @@ static const char *ratio_text(char buffer[32], double ratio) {
 }
 
 // Prints at most 80 columns; what does not fit is printed on the lines below.
-static void print_row(const struct tfc_job_row *r, double answer_us, bool loads) {
+static void print_row(const struct tfc_job_row *r, const struct tfc_job_row *found, bool loads) {
   char a[32], b[32], c[32], quartiles[64] = "", against[48] = "", load[64] = "", speedup[112] = "", steps[16] = "",
                             line[400];
   bool answer = strcmp(r->kind, "answer") == 0;
   if (r->median_us == r->median_us && !r->modelled) show_range(quartiles, r->q1_us, r->q3_us);
   double us = r->modelled ? r->simulated_us : r->median_us;
   double counts = loads ? r->load_us : us;
-  if (counts == counts && answer_us > 0 && !answer) snprintf(against, sizeof against, "%.3f", counts / answer_us);
+  const double found_us = !found ? (double)NAN : loads ? found->load_us : found->median_us;
+  // what was measured is not compared with what was simulated or computed
+  const bool alike = found && (loads ? !r->load_steps == !found->load_steps : r->modelled == found->modelled);
+  if (counts == counts && found_us > 0 && alike && !answer)
+    snprintf(against, sizeof against, "%.3f", counts / found_us);
   if (!r->modelled && r->steps) snprintf(steps, sizeof steps, "%u", r->steps);
   if (loads && r->load_us == r->load_us)
     snprintf(load, sizeof load, "%s (%s)", tfc_show_us(a, r->load_us), r->load_steps ? "measured" : "modelled");
@@ -208,7 +212,7 @@ void place_explain(const char *db, struct tfc_store *record, int64_t run) {
 }
 
 static void print_answer(const struct place_options *o, const struct tfc_job_outcome *out) {
-  double answer_us = NAN;
+  const struct tfc_job_row *found = NULL;
   const bool loads = o->objective == 1;
   char a[32];
   if (out->first_line) {
@@ -217,7 +221,7 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
     printf("%s\n", tfc_paint(stdout, "0"));
   }
   for (uint32_t i = 0; i < out->row_count; i++)
-    if (strcmp(out->rows[i].kind, "answer") == 0) answer_us = loads ? out->rows[i].load_us : out->rows[i].median_us;
+    if (strcmp(out->rows[i].kind, "answer") == 0) found = &out->rows[i];
   if (out->row_count > 0) {
     // The speed-up is relative to the best single device.
     printf("  %-13s %10s  ", "placement", "step");
@@ -227,7 +231,7 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
       printf("%-17s %5s", "quartiles", "steps");
     printf(" %8s  %s\n", "to found", "speed-up (95 %)");
     for (uint32_t i = 0; i < out->row_count; i++)
-      if (!is_folded(&out->rows[i])) print_row(&out->rows[i], answer_us, loads);
+      if (!is_folded(&out->rows[i])) print_row(&out->rows[i], found, loads);
     print_folded(out, loads);
   }
   print_devices(out);

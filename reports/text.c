@@ -298,7 +298,7 @@ static void add_load_answer(const struct tfc_table *run, double load, bool model
   if (load != load)
     tfc_text_printf(out, "Searched for the smallest load of the busiest device.\n");
   else if (samples > 0)
-    tfc_text_printf(out, "Searched for the smallest load: a step ends every %s (measured, %.0f at once).\n",
+    tfc_text_printf(out, "Searched for the smallest load: a step ends every %s\n(measured, %.0f at once).\n",
                     show(a, load), at_once);
   else
     tfc_text_printf(out, "Searched for the smallest load of the busiest device: %s (%s).\n", show(a, load),
@@ -332,15 +332,20 @@ static void add_step(const struct tfc_table *results, uint32_t r, double answer,
   if (median == median && !tfc_str_is(how, "ok")) add_wrapped(out, "    ", how);
 }
 
-// The rest of a placement's row where loads were searched. answer: the answer's load.
-static void add_load(const struct tfc_table *results, uint32_t r, double answer, bool modelled, struct tfc_text *out) {
+// The rest of a placement's row where loads were searched. It is compared with the answer's load only if both were got
+// in the same way: what is computed has nothing of what a measured step loses between operations.
+static void add_load(const struct tfc_table *results, uint32_t r, const struct tfc_table *run, bool modelled,
+                     struct tfc_text *out) {
   char a[32], b[32], ratio[24] = "", count[16] = "";
   const bool is_answer = tfc_table_number(results, r, "is_answer") == 1;
-  const double load = is_answer ? answer : tfc_table_number(results, r, "load_us"),
+  const double answer = tfc_table_number(run, 0, "load_us"),
+               load = is_answer ? answer : tfc_table_number(results, r, "load_us"),
                step = tfc_table_number(results, r, "step_median_us"),
                steps = tfc_table_number(results, r, "step_count");
+  const bool measured = tfc_table_number(results, r, "load_samples") > 0,
+             alike = is_answer || measured == (tfc_table_number(run, 0, "load_samples") > 0);
   const tfc_str how = tfc_table_text(results, r, "state");
-  if (load == load && answer > 0) snprintf(ratio, sizeof ratio, "%.3fx", load / answer);
+  if (load == load && answer > 0 && alike) snprintf(ratio, sizeof ratio, "%.3fx", load / answer);
   if (step == step && !modelled) snprintf(count, sizeof count, "%.0f", steps);
   tfc_text_printf(out, " %10s %-10s %8s %12s %5s\n", show(a, load),
                   load == load ? tfc_report_load_how(tfc_table_number(results, r, "load_samples"), modelled) : "",
@@ -390,7 +395,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
       snprintf(called, sizeof called, "%s%s", tfc_report_fit(text, name, 20), named ? " (answer)" : "");
       tfc_text_printf(out, "%s%-20s", is_answer ? "> " : "  ", called);
       if (loads)
-        add_load(&results, r, load, modelled, out);
+        add_load(&results, r, &run, modelled, out);
       else
         add_step(&results, r, answer, modelled, out);
       add_wrapped(out, "    ", tfc_table_text(&results, r, "message"));

@@ -415,8 +415,8 @@ static void agreement(void **state) {
   assert_int_equal(j.out.tau_placements, 5);
   // There are nine pairs (400 and 400.5 count as equal). Three are in the wrong order: 20 and 30, 15 and 30, 15 and 20.
   assert_true(fabs(j.out.tau - (6 - 3) / 9.0) < 1e-12);
-  // A candidate counts with what the database says it took: in the final turns, if it was in them, whatever became of it
-  // there. So the second one is slower than all, which makes the pairs with 20 and 15 right and that with 40 wrong.
+  // A candidate counts with what the database says it took: in the final turns, if it was in them, whatever became of
+  // it there. So the second one is slower than all, which makes the pairs with 20 and 15 right and that with 40 wrong.
   struct tfc_job_candidate *k = &j.c.list.data[1];
   k->final_us = 500, k->final_q1 = 499, k->final_q3 = 501, k->state = TFC_RESULT_CUT;
   assert_ok(tfc_job_table_correlate(&j.c, &j.out));

@@ -109,10 +109,19 @@ static void test_loads(void **state) {
   tfc_text_deinit(&text);
   tfc_store_close(db);
   // Measured: a step that ends every 250 us with three at once, 600 us on one device.
-  db = made("rates", "measured",
-            "UPDATE run SET objective = 'throughput', speedup = 2.3, speedup_low = 2.1, speedup_high = 2.6;" RIVAL(
-                6, "single:cpu:0", "ok", 450) "INSERT INTO load SELECT placement, CASE placement_id WHEN 0 THEN 250 "
-                                              "ELSE 600 END, 30, 3 FROM placement;");
+  db = made(
+      "rates", "measured",
+      "UPDATE run SET objective = 'throughput', speedup = 2.3, speedup_low = 2.1, speedup_high = 2.6;" RIVAL(
+          6, "single:cpu:0", "ok", 450) "INSERT INTO load SELECT placement, CASE placement_id WHEN 0 THEN 250 "
+                                        "ELSE 600 END, 30, 3 FROM placement;" RIVAL(
+                                            7, "dp", "ok", 640) "INSERT INTO load SELECT placement, 240, 0, 0 FROM "
+                                                                "placement WHERE placement_id = 7;");
+  // A load that was only computed has no ratio to one that was measured.
+  text = shown(db);
+  assert_said(&text, "> answer                 250.0 us measured     1.000x     600.0 us     2 ");
+  assert_said(&text, "  single:cpu:0           600.0 us measured     2.400x     450.0 us     5 ");
+  assert_said(&text, "  dp                     240.0 us computed                640.0 us     5 ");
+  tfc_text_deinit(&text);
   assert_ok(tfc_report_html(db, 1, &text));
   html_says(text.data, "<p class=\"verdict\">", "</p>",
             "Searched for the smallest load of the busiest device. The load of the best single device is 2.40 times as "
