@@ -18,6 +18,7 @@
 #define LONGEST_ORDER 1200
 #define LARGEST_STATES 4096
 #define LARGEST_WORK 2e10 // bound on pairs of ideals times states times types
+#define COARSE 16         // of prefixes, every so many are ideals of the split that bounds pieces
 
 struct choice { // the best way to reach an ideal in a state, given by its last piece
   uint32_t ideal;
@@ -102,20 +103,30 @@ static bool enter_piece(const struct tfc_dp *q, uint32_t before, uint32_t i, str
   return hopeless;
 }
 
-// Enters all pieces that end the ideal i. `all`: ideals are sets, and a depth-first walk removes the last runs in every
-// order; otherwise they are prefixes.
-static void enter_pieces(struct tfc_dp *q, const struct tfc_dp_ideals *x, bool all, uint32_t i, uint32_t *stamp,
+// Whether every device computes longer than `most` for the current piece, and so for all pieces that contain it.
+static bool is_longer(const struct tfc_dp *q, double most) {
+  bool longer = true;
+  for (uint32_t t = 0; t < q->type_count; t++) longer &= q->time[t] > most;
+  return longer;
+}
+
+// Enters the pieces that end the prefix i, and begin at every `step`th one, if no device takes longer than `most` for
+// them.
+static void enter_prefixes(struct tfc_dp *q, uint32_t i, uint32_t step, double most, struct choice *from,
+                           double *value) {
+  bool hopeless = false;
+  for (uint32_t before = i; before-- > 0 && !hopeless;) {
+    tfc_dp_change(q, before, 1);
+    hopeless = is_longer(q, most);
+    if (!hopeless && before % step == 0) hopeless = enter_piece(q, before, i, from, value);
+  }
+  tfc_dp_clear(q);
+}
+
+// Enters the pieces that end the ideal i, in a depth-first walk that removes the last runs in every order.
+static void enter_pieces(struct tfc_dp *q, const struct tfc_dp_ideals *x, uint32_t i, uint32_t *stamp,
                          struct tfc_dp_frame *stack, struct choice *from, double *value) {
   uint32_t depth = 0;
-  if (!all) {
-    bool hopeless = false;
-    for (uint32_t before = i; before-- > 0 && !hopeless;) {
-      tfc_dp_change(q, before, 1);
-      hopeless = enter_piece(q, before, i, from, value);
-    }
-    tfc_dp_clear(q);
-    return;
-  }
   stack[depth++] = (struct tfc_dp_frame){i, x->first_step.data[i], TFC_NONE};
   stamp[i] = i;
   while (depth) {
@@ -134,15 +145,34 @@ static void enter_pieces(struct tfc_dp *q, const struct tfc_dp_ideals *x, bool a
   }
 }
 
+static void clear(const struct tfc_dp *q, uint32_t count, double *value) {
+  for (size_t k = 0; k < (size_t)count * q->state_count; k++) value[k] = INFINITY;
+  value[0] = 0; // nothing placed, no device used
+}
+
+// Finds the best split at every COARSEth prefix, and returns what no piece of the best split exceeds, which may be cut
+// at all of them; INFINITY: no such split was found. The margin is for rounding.
+static double find_most(struct tfc_dp *q, uint32_t count, struct choice *from, double *value) {
+  double most = INFINITY;
+  clear(q, count, value);
+  for (uint32_t i = COARSE; i < count; i += COARSE) enter_prefixes(q, i, COARSE, INFINITY, from, value);
+  if ((count - 1) % COARSE) enter_prefixes(q, count - 1, COARSE, INFINITY, from, value);
+  for (uint32_t k = 0; k < q->state_count; k++) most = fmin(most, value[(size_t)(count - 1) * q->state_count + k]);
+  return most * (1 + 1e-6);
+}
+
 static tfc_status plan(struct tfc_dp *q, const struct tfc_dp_ideals *x, bool all, struct choice *from, double *value) {
   tfc_status s = NULL;
   uint32_t *stamp = calloc(x->count, sizeof *stamp);
   struct tfc_dp_frame *stack = calloc((size_t)q->run_count + 2, sizeof *stack);
   if (!stamp || !stack) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
-  for (size_t k = 0; k < (size_t)x->count * q->state_count; k++) value[k] = INFINITY;
-  value[0] = 0; // nothing placed, no device used
+  const double most = all || !q->even ? INFINITY : find_most(q, x->count, from, value);
+  clear(q, x->count, value);
   for (uint32_t i = 1; i < x->count; i++) {
-    enter_pieces(q, x, all, i, stamp, stack, from, value);
+    if (all)
+      enter_pieces(q, x, i, stamp, stack, from, value);
+    else
+      enter_prefixes(q, i, 1, most, from, value);
     if (tfc_budget_over(q->budget)) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for dynamic programming");
   }
 out:
@@ -152,7 +182,7 @@ out:
 
 static void planner_deinit(struct tfc_dp *q) {
   free(q->run), free(q->first), free(q->member), free(q->inside), free(q->net_in), free(q->type_of);
-  free(q->source), free(q->table);
+  free(q->source), free(q->own), free(q->table);
   *q = (struct tfc_dp){0};
 }
 
@@ -164,16 +194,20 @@ static tfc_status planner_init(struct tfc_dp *q, const struct tfc_problem *p, co
   q->first = calloc((size_t)p->unit_count + 3, sizeof *q->first);
   q->member = calloc((size_t)p->unit_count + 1, sizeof *q->member);
   q->source = calloc((size_t)p->net_count + 1, sizeof *q->source);
+  q->own = calloc((size_t)p->net_count + 1, sizeof *q->own);
   q->inside = calloc((size_t)p->unit_count + 1, sizeof *q->inside);
   q->net_in = calloc((size_t)p->net_count + 1, sizeof *q->net_in);
   tfc_status s = NULL;
-  if (!q->run || !q->first || !q->member || !q->source || !q->inside || !q->net_in || !q->type_of)
+  if (!q->run || !q->first || !q->member || !q->source || !q->own || !q->inside || !q->net_in || !q->type_of)
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
   TFC_TRY(s, find_types(q));
   TFC_TRY(s, tfc_dp_find_wires(q));
   make_runs(q, order);
   for (uint32_t u = 0; u < p->unit_count; u++)
-    for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) q->source[i] = q->run[u];
+    for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) {
+      q->source[i] = q->run[u];
+      for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++) q->own[i] += q->run[p->net_unit[j]] == q->run[u];
+    }
   return NULL;
 out:
   planner_deinit(q);

@@ -41,6 +41,7 @@ struct tfc_dp {
   // used.
   uint32_t stride[TFC_DP_TYPES];
   uint32_t *source; // [net] the run that produces the net
+  uint32_t *own;    // [net] how many of its consumers are in that run
   // The current piece.
   bool *inside;     // [run]
   uint32_t *net_in; // [net] how many units inside the piece consume it

@@ -45,9 +45,7 @@ void tfc_dp_change(struct tfc_dp *q, uint32_t run, int sign) {
     const uint32_t u = q->member[k];
     for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) {
       const uint32_t total = p->net_first[i + 1] - p->net_first[i];
-      uint32_t own = 0; // consumers in this run
-      for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++) own += q->run[p->net_unit[j]] == run;
-      const uint32_t with = sign > 0 ? q->net_in[i] : q->net_in[i] + own, without = with - own;
+      const uint32_t with = sign > 0 ? q->net_in[i] : q->net_in[i] + q->own[i], without = with - q->own[i];
       for (uint32_t t = 0; t < q->type_count; t++) {
         const struct tfc_dp_type *x = &q->type[t];
         if (without) add_wire(q, t, &q->wire_in[t], x->in[i], -sign);

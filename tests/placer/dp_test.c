@@ -2,6 +2,7 @@
 // device of a layer whose gradient it computes.
 #include "tests/common/test.h"
 
+#include "placer/algo/order.h"
 #include "tests/placer/instances.h"
 
 #define LAYERS 14
@@ -170,7 +171,45 @@ static void test_all_splits(void **state) {
   assert_true(possible > 800 && uneven > 150 && impossible > 15);
 }
 
+// Problems so wide that only the prefixes of one order are tried: all ways to cut that order are compared.
+static void test_prefixes(void **state) {
+  (void)state;
+  for (uint64_t number = 0; number < 60; number++) {
+    struct tfc_random r;
+    struct tfc_simulator *sim = NULL;
+    struct tfc_solution solution = {0};
+    struct tfc_verdict v = {0};
+    uint64_t evaluations = 0;
+    uint32_t order[128];
+    tfc_device_id device[128];
+    int64_t best = TFC_TIME_MAX;
+    tfc_random_init(&r, 9000 + number);
+    struct instance i = random_instance(&r, 60 + (uint32_t)pick(&r, 40), 3, 0, TFC_OBJECTIVE_THROUGHPUT);
+    const struct tfc_problem *p = i.problem;
+    assert_true(p->unit_count <= 128);
+    assert_ok(tfc_simulator_create(p, &sim));
+    assert_ok(tfc_order_units(p, false, order));
+    for (uint32_t first = 0; first <= p->unit_count; first++)
+      for (uint32_t second = first; second <= p->unit_count; second++) {
+        for (uint32_t k = 0; k < p->unit_count; k++) device[order[k]] = (tfc_device_id)((k >= first) + (k >= second));
+        tfc_simulate(sim, device, NULL, TFC_TIME_MAX, &v);
+        if (v.value < best) best = v.value;
+      }
+    assert_ok(tfc_solution_init(&solution, p));
+    assert_ok(
+        tfc_algo_find(TFC_STR("dp"))->propose(p, NULL, &(struct tfc_budget){.threads = 1}, &solution, &evaluations));
+    tfc_simulate(sim, solution.device, NULL, TFC_TIME_MAX, &v);
+    if (v.value != best)
+      fail_msg("case %llu: %lld, the best way to cut the order %lld", (unsigned long long)number, (long long)v.value,
+               (long long)best);
+    tfc_solution_deinit(&solution);
+    tfc_simulator_free(sim);
+    instance_free(&i);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_all_splits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_there_and_back), cmocka_unit_test(test_all_splits),
+                                     cmocka_unit_test(test_prefixes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
