@@ -5,9 +5,8 @@
 #include "placer/search/search_job.h"
 #include "runtime/base/parallel.h"
 
-// Evaluations for each unit and device. With 1,454 evaluations, 4 to 12 do the same on the graphs of
-// docs/measurements/learning.md.
-#define THOROUGH 8
+// Evaluations for each unit and device (docs/measurements/learning.md#small-problems).
+#define THOROUGH 6
 
 uint64_t tfc_finder_spent(const struct tfc_finder *f) {
   return f->out->evaluations;

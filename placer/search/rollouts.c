@@ -98,3 +98,11 @@ tfc_status tfc_rollouts_ask(struct tfc_finder *f) {
   f->o->settings.guide->samples(f->guidance, &f->out->learned.samples);
   return a.status;
 }
+
+bool tfc_rollouts_led(const struct tfc_finder *f) {
+  return (double)f->out->learned.after <= (1 - WORTHWHILE) * (double)f->out->learned.before;
+}
+
+bool tfc_rollouts_gained(const struct tfc_finder *f) {
+  return f->out->learned.after < f->out->learned.before;
+}

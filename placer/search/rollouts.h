@@ -7,5 +7,9 @@
 // Lets the search's policy propose placements, as long as these may lead to something; they join the elite. The policy
 // must be open (finder->guidance). Errors are the policy's own.
 TFC_MUST_USE tfc_status tfc_rollouts_ask(struct tfc_finder *finder);
+// Whether these made the best step of the search shorter, and whether by so much that more of them were worth their
+// evaluations. Only of a search in which memory has no limits.
+bool tfc_rollouts_gained(const struct tfc_finder *finder);
+bool tfc_rollouts_led(const struct tfc_finder *finder);
 
 #endif

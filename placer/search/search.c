@@ -31,7 +31,8 @@
 #define POLICY_TURNS 8 // one turn in 8 belongs to the policy
 #define EARLY_TURNS 24 // of the first turns under a number of evaluations, one in EARLY_POLICY belongs to it
 #define EARLY_POLICY 3
-#define MOST_COOLING 4000 // evaluations that the last phase gets at most
+#define MOST_COOLING 4000  // evaluations that the last phase gets at most
+#define VARIED_AFTER 10000 // after so many evaluations no two placements of the elite are nearly alike
 #define FEWEST 64 // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
 #define PLAIN 6   // evaluations that a heuristic gets which takes only a few of them
 #define PACKS 40  // evaluations that packing gets at most
@@ -186,8 +187,7 @@ static void run_job(void *user, uint32_t i) {
   if (!j->status) tfc_budget_found(&j->budget, j->score);
 }
 
-// The heuristics that take more evaluations than the others. In a short search without memory limits, proposals of a
-// policy are worth more than theirs, if no clock can end the search before the policy has made them.
+// The heuristics that take more evaluations than the others.
 static bool is_dear(const char *name) {
   return strcmp(name, "pack") == 0 || strcmp(name, "layout") == 0 || strcmp(name, "multilevel") == 0;
 }
@@ -195,6 +195,13 @@ static bool is_dear(const char *name) {
 // The policy is asked only for the step objective, which it is trained on; on one device there is nothing to choose.
 static bool asks_policy(const struct tfc_finder *f) {
   return f->o->settings.guide && f->p->objective == TFC_OBJECTIVE_STEP && f->p->device_count > 1;
+}
+
+// Whether the policy's proposals are worth more than what else the evaluations of a short search could be for: those
+// heuristics, and new orders of operations for the best of the others, which it needs only if the policy does not lead.
+// Where memory is limited, any of that may be what fits.
+static bool is_brief(const struct tfc_finder *f) {
+  return asks_policy(f) && tfc_finder_is_short(f) && !f->p->has_limits;
 }
 
 static tfc_status heuristics(struct tfc_finder *f) {
@@ -206,7 +213,7 @@ static tfc_status heuristics(struct tfc_finder *f) {
   tfc_status s = NULL;
   uint32_t count = 0;
   uint64_t planned = 0;
-  const bool guided = asks_policy(f);
+  const bool brief = is_brief(f);
   const double now = tfc_now_s(); // algorithms that were named may have run before
   const uint64_t left = f->limit ? f->limit - tfc_finder_spent(f) : 0;
   if (f->limit && !left) return NULL;
@@ -214,7 +221,7 @@ static tfc_status heuristics(struct tfc_finder *f) {
     struct task *t = &tasks[count];
     t->algo = tfc_algo_find(tfc_str_from(names[i]));
     t->budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = 1, .cancel = &f->stop};
-    if (guided && tfc_finder_is_short(f) && !f->p->has_limits && is_dear(names[i])) continue;
+    if (brief && is_dear(names[i])) continue;
     if (f->limit) { // with a limit on evaluations, each heuristic evaluates only a few placements
       uint64_t few = i == 0 ? f->p->device_count : PLAIN;
       bool searching = t->algo->needs & TFC_NEEDS_BUDGET || strcmp(names[i], "layout") == 0;
@@ -515,6 +522,7 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       if (quota < (uint64_t)workers * FEWEST) busy = quota < FEWEST ? 1 : (uint32_t)(quota / FEWEST);
       if (cools) busy = 1;
       shares = cools && f->guidance && policy_cools(&c->credits) && !tfc_finder_is_small(f, quota);
+      shares &= !is_brief(f) || tfc_rollouts_gained(f);
     }
     if (!fixed) {
       const double left = f->deadline - tfc_now_s();
@@ -544,6 +552,7 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
     }
     f->at_work = "search";
     tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tfc_finder_tick, f);
+    elite->varied = f->out->evaluations >= VARIED_AFTER && p->objective == TFC_OBJECTIVE_STEP;
     for (uint32_t w = 0; w < busy; w++) {
       struct tfc_search_job *j = &jobs[w];
       f->out->evaluations += j->evaluations;
@@ -670,12 +679,13 @@ static tfc_status prepare(struct tfc_finder *f) {
   }
   if (complete) goto out;
   if (c->stage < TFC_STAGE_SETTLED) {
-    TFC_TRY(s, settle_best(f));
+    if (!is_brief(f)) TFC_TRY(s, settle_best(f));
     TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_SETTLED));
   }
   if (c->stage < TFC_STAGE_POLICY && asks_policy(f)) {
     TFC_TRY(s, f->o->settings.guide->open(f->o->settings.guide, p, &f->guidance));
     TFC_TRY(s, tfc_rollouts_ask(f));
+    if (is_brief(f) && !tfc_rollouts_led(f)) TFC_TRY(s, settle_best(f));
     TFC_TRY(s, tfc_finder_checkpoint_phase(f, TFC_STAGE_POLICY));
   }
 out:

@@ -162,6 +162,66 @@ static void elites(void **state) {
   instance_free(&i);
 }
 
+// Compares a varied elite with the same rule applied to a list: a solution does not join if a better one differs from
+// it in less than a fiftieth of the units, and when it joins, worse ones that do so leave.
+static void varied_elites(void **state) {
+  (void)state;
+  enum { MANY = 60 };
+  struct instance i = connected(5, 200, 2, 0, TFC_OBJECTIVE_STEP);
+  const struct tfc_problem *p = i.problem;
+  struct tfc_random r;
+  tfc_random_init(&r, 3);
+  uint32_t left_out = 0, left = 0;
+  assert_true(p->unit_count == 200);
+  for (int round = 0; round < 20; round++) {
+    struct tfc_elite elite = {.varied = true};
+    static tfc_device_id device[MANY][200], listed[TFC_ELITE + 1][200];
+    int64_t value[TFC_ELITE + 1];
+    uint32_t count = 0;
+    for (int k = 0; k < MANY; k++) { // most are like an earlier one but for a few units
+      if (k % 4 == 0)
+        for (uint32_t u = 0; u < 200; u++) device[k][u] = (tfc_device_id)pick(&r, 2);
+      else
+        memcpy(device[k], device[pick(&r, (uint64_t)k)], sizeof device[k]);
+      for (uint32_t n = (uint32_t)pick(&r, 7); k % 4 && n > 0; n--) device[k][pick(&r, 200)] ^= 1;
+      const struct tfc_score score = {0, 10000 - 100 * k / 2 + (int64_t)pick(&r, 1000)};
+      assert_ok(tfc_elite_join(&elite, p, &(struct tfc_solution){.device = device[k]}, score));
+      uint32_t at = 0, to = 0;
+      bool joins = true;
+      while (at < count && value[at] < score.value) at++;
+      if (at == TFC_ELITE || (at < count && value[at] == score.value)) continue;
+      for (uint32_t m = 0; m < count; m++) {
+        uint32_t differ = 0;
+        for (uint32_t u = 0; u < 200; u++) differ += listed[m][u] != device[k][u];
+        if (differ < 4 && m < at) joins = false;
+      }
+      left_out += !joins;
+      for (uint32_t m = 0; joins && m < count; m++) {
+        uint32_t differ = 0;
+        for (uint32_t u = 0; u < 200; u++) differ += listed[m][u] != device[k][u];
+        if (differ < 4 && m >= at) continue;
+        memmove(listed[to], listed[m], sizeof *listed);
+        value[to++] = value[m];
+      }
+      if (!joins) continue;
+      left += count - to;
+      if (to == TFC_ELITE) to--;
+      memmove(listed[at + 1], listed[at], (to - at) * sizeof *listed);
+      memmove(&value[at + 1], &value[at], (to - at) * sizeof *value);
+      memcpy(listed[at], device[k], sizeof *listed);
+      value[at] = score.value, count = to + 1;
+    }
+    assert_int_equal(elite.count, count);
+    for (uint32_t m = 0; m < count; m++) {
+      assert_int_equal(elite.score[m].value, value[m]);
+      assert_memory_equal(elite.solution[m].device, listed[m], sizeof *listed);
+    }
+    tfc_elite_clear(&elite);
+  }
+  assert_true(left_out > 50 && left > 50);
+  instance_free(&i);
+}
+
 // Parts are placed in order, each on the device with the least work among those that have room.
 static void spreading(void **state) {
   (void)state;
@@ -381,8 +441,8 @@ static void repairs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(chosen_units), cmocka_unit_test(large_neighbourhoods),
-                                     cmocka_unit_test(elites),       cmocka_unit_test(spreading),
-                                     cmocka_unit_test(meters),       cmocka_unit_test(settling),
-                                     cmocka_unit_test(repairs)};
+                                     cmocka_unit_test(elites),       cmocka_unit_test(varied_elites),
+                                     cmocka_unit_test(spreading),    cmocka_unit_test(meters),
+                                     cmocka_unit_test(settling),     cmocka_unit_test(repairs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void close_it(struct tfc_guidance *g) {
 static struct instance far_from_bound(void) {
   for (uint64_t seed = 1;; seed++) {
     struct tfc_search_outcome plain = {0};
-    struct instance i = of_size(700, seed, 4, TFC_OBJECTIVE_STEP);
+    struct instance i = of_size(900, seed, 4, TFC_OBJECTIVE_STEP);
     search(i.problem, 20000, 1, 0, &plain);
     const bool far = 10 * plain.bound.value < 8 * plain.value;
     tfc_search_outcome_deinit(&plain);
@@ -121,30 +121,35 @@ static void test_policy(void **state) {
   }
   // Of a short search it has 60 % at most, and the rest is one job, whose temperature is not looked for. It is asked in
   // blocks of 16 from the beginning: two, if it is far behind then; three, if it is level and the last two made its
-  // step shorter by less than 0.5 %.
+  // step shorter by less than 0.5 %. The best placements of the heuristics get new orders if it is not 1 % ahead, and
+  // its moves are part of the job if it made the step shorter at all.
   static const struct {
     int64_t better_by, learns;
     uint32_t asked; // 0: 60 % of the budget
   } brief[] = {{-40, 0, 3}, {-60, 0, 2}, {-40, 2, 3}, {-40, 3, 0}, {0, 0, 3}, {5, 0, 3}, {20, 0, 0}};
   struct tfc_search_outcome out = {0};
-  int64_t plain_value = 0; // of the heuristics: what the first case, which leads to nothing, ends with
+  // Of the heuristics, and of these with new orders: what the first case, which leads to nothing, ends with.
+  int64_t plain_value = 0, settled_value = 0;
   for (size_t k = 0; k < sizeof brief / sizeof *brief; k++) {
     uint64_t asked = 0;
     guidance = (struct tfc_guidance){.better_by = brief[k].better_by, .learns = brief[k].learns};
     int64_t best = plain_value - plain_value * brief[k].better_by / 1000;
     for (uint32_t n = 1; n < (brief[k].asked ? brief[k].asked : 21); n++) best -= best * brief[k].learns / 1000;
-    played_count = 0;
-    best_found = !k ? TFC_SCORE_NONE : (struct tfc_score){0, best < plain_value ? best : plain_value};
+    const bool leads = best <= 0.99 * (double)plain_value, gains = best < plain_value;
+    played_count = 0, settled = 0;
+    best_found = !k ? TFC_SCORE_NONE : (struct tfc_score){0, best < settled_value ? best : settled_value};
     tfc_search_outcome_deinit(&out);
     assert_ok(tfc_search(
         i.problem, &(struct tfc_search_options){.evaluations = 580, .seed = 1, .threads = 1, .settings.guide = &guide},
         &out));
-    if (!k) plain_value = out.value;
+    if (!k) plain_value = out.learned.before, settled_value = out.value;
     for (uint32_t n = 0; n < guidance.asked; n++) asked += guidance.evaluations[n];
     if (brief[k].asked && guidance.asked != brief[k].asked) fail_msg("case %zu: asked %u times", k, guidance.asked);
     if (brief[k].asked) assert_int_equal(asked, 16 * brief[k].asked);
     if (!brief[k].asked) assert_in_range(asked, 300, 348);
-    assert_true(played_count == 1 && plans[0].method == TFC_METHOD_POLICY && plans[0].spent == 0);
+    assert_true(played_count == 1 && plans[0].spent == 0);
+    assert_int_equal(plans[0].method, k && gains ? TFC_METHOD_POLICY : TFC_METHOD_ANNEAL);
+    assert_int_equal(settled, k && leads ? 0 : 3);
     assert_close(plans[0].hot, SHORT_HOT);
     assert_true(out.evaluations <= 580 && out.evaluations >= 575);
   }
@@ -203,13 +208,14 @@ static void test_policy(void **state) {
 static void test_policy_of_a_small_problem(void **state) {
   (void)state;
   static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL};
-  struct instance i = of_size(30, 5, 2, TFC_OBJECTIVE_STEP);
+  // 1,454 evaluations are six and more for each unit and device of the last problem, but not eight.
   static const struct {
     uint64_t evaluations;
     int64_t better_by;
-    uint32_t asked;
-  } cases[] = {{1454, -60, 1}, {1454, 20, 4}, {3500, 20, 4}, {40000, -60, 1}};
+    uint32_t asked, nodes;
+  } cases[] = {{1454, -60, 1, 30}, {1454, 20, 4, 30}, {3500, 20, 4, 30}, {40000, -60, 1, 30}, {1454, 20, 4, 100}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    struct instance i = of_size(cases[k].nodes, 5, 2, TFC_OBJECTIVE_STEP);
     struct tfc_search_outcome out = {0}, plain = {0};
     const struct tfc_search_options options = {
         .evaluations = cases[k].evaluations, .seed = 1, .threads = 1, .settings.guide = &guide};
@@ -229,8 +235,8 @@ static void test_policy_of_a_small_problem(void **state) {
       assert_in_range(last->evaluations, MOST_COOLING, MOST_COOLING + FEWEST);
     tfc_search_outcome_deinit(&plain);
     tfc_search_outcome_deinit(&out);
+    instance_free(&i);
   }
-  instance_free(&i);
 }
 
 // If rollouts left only some hundred evaluations of a longer search, all of these are for the job that cools down.
