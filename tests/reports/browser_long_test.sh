@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Pages of fourteen kinds of runs, and of two and of five runs compared, in a headless Chromium, on a desktop, on a telephone and dark:
+# Pages of fifteen kinds of runs, and of two and of five runs compared, in a headless Chromium, on a desktop, on a telephone and dark:
 # nothing for the console to say, no text over another or outside of its picture, nothing wider than the window; a click,
 # a search and a zoom do what they should (browser_check.js).
 #
@@ -83,6 +83,18 @@ gzip -dc "$here/schemas/10.sql.gz" | sqlite3 "$work/run.db" || exit 1
 page learned
 grep -q 'id="policy"' "$work/page/index.html" || { echo "learned: no plot of the policy"; failed=1; }
 
+# Loads compared; and an answer of which only totals are kept.
+rm -rf "$work/page" "$work/run.db"
+gzip -dc "$here/runs/loads.sql.gz" | sqlite3 "$work/run.db" || exit 1
+"$build/bin/tfc-report" --db "$work/run.db" compare 1 1 --out "$work/page" >"$work/said" 2>&1 || { echo "loads_compared: $(cat "$work/said")"; failed=1; }
+look loads_compared
+grep -q '<h3>Loads' "$work/page/index.html" || { echo "loads_compared: no loads"; failed=1; }
+sqlite3 "$work/run.db" "DELETE FROM op WHERE placement IN (SELECT placement FROM placement JOIN run USING (run_id) WHERE placement_id = best_placement_id);
+  DELETE FROM transfer WHERE placement IN (SELECT placement FROM placement JOIN run USING (run_id) WHERE placement_id = best_placement_id)" || exit 1
+page not_kept
+grep -q 'Memory over the step (no step of the answer is kept' "$work/page/index.html" || { echo "not_kept: no reason"; failed=1; }
+grep -q 'nothing moved\|gnuplot failed' "$work/page/index.html" && { echo "not_kept: a false reason"; failed=1; }
+
 # What was only modelled: no database has it.
 rm -rf "$work/page"
 "$build/bin/tfc-place" --graph "$here/../../examples/mlp.pb" --machine "$here/../../configs/4xp100.yaml" --devices 4 --evaluations 50 \
@@ -124,5 +136,5 @@ look compared
 rm -rf "$work/page"
 "$build/bin/tfc-report" --db "$work/run.db" compare 1 1 1 1 1 --out "$work/page" >"$work/said" 2>&1 || { echo "compared5: $(cat "$work/said")"; failed=1; }
 look compared5
-[ "$tried" -eq 33 ] || { echo "$tried pages were tried, not 33"; failed=1; }
+[ "$tried" -eq 37 ] || { echo "$tried pages were tried, not 37"; failed=1; }
 exit $failed

@@ -271,6 +271,113 @@ static void test_profiled_steps(void **state) {
   tfc_store_close(other);
 }
 
+// Of an old placement the database has totals, and no single operations: the page says so where plots and lists are
+// missing, and claims nothing about the step.
+static void test_not_kept(void **state) {
+  (void)state;
+  struct tfc_store *other = open_changed(
+      "kept", "DELETE FROM op WHERE placement IN (SELECT placement FROM placement WHERE name = 'answer');"
+              "DELETE FROM transfer WHERE placement IN (SELECT placement FROM placement WHERE name = 'answer')");
+  struct tfc_text page = {0}, text = {0};
+  assert_ok(tfc_report_html(other, sample.run_id, &page));
+  static const char *const said[] = {
+      "What moves between devices (no step of the answer is kept operation by operation)",
+      "Memory over the step (no step of the answer is kept operation by operation)",
+      "How busy devices are over the step (no step of the answer is kept operation by operation)",
+      "There is no timeline: no step of the answer is kept operation by operation"};
+  for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+    if (!strstr(page.data, said[i])) fail_msg("no '%s'", said[i]);
+  static const char *const unsaid[] = {"gnuplot failed", "nothing moved", "Nothing was recorded",
+                                       "after the step began"};
+  for (size_t i = 0; i < sizeof unsaid / sizeof *unsaid; i++)
+    if (strstr(page.data, unsaid[i])) fail_msg("'%s' of a step that is not kept", unsaid[i]);
+  assert_ok(tfc_report_show(other, sample.run_id, &text));
+  assert_non_null(strstr(text.data, "No step of the answer is kept operation by operation."));
+  tfc_text_deinit(&text);
+  tfc_text_deinit(&page);
+  tfc_store_close(other);
+}
+
+// An answer that took no part in the final measurement is not in its plots, nothing else is called the answer, and
+// nothing has its colour. It still has its share of busy time.
+static void test_another_answer(void **state) {
+  (void)state;
+  struct tfc_store *other = open_changed(
+      "another",
+      "UPDATE step SET phase = 'screen' WHERE phase = 'final' AND placement IN (SELECT placement FROM placement "
+      "WHERE name = 'answer'); DELETE FROM op WHERE placement IN (SELECT placement FROM placement WHERE name = "
+      "'answer')");
+  static const char *const scripts[] = {"steps.gp", "spread.gp"};
+  for (size_t i = 0; i < 2; i++) {
+    struct tfc_table names = {0}, steps = {0};
+    struct tfc_plot plot = {0};
+    struct tfc_query_args args;
+    plot_query(other, scripts[i], "names", &names);
+    plot_query(other, scripts[i], "steps", &steps);
+    assert_true(names.row_count > 1 && steps.row_count > 10);
+    for (uint32_t r = 0; r < names.row_count; r++) {
+      assert_int_equal(tfc_table_cell(&names, r, 0)->integer, r + 2); // the first is the answer's
+      assert_false(tfc_str_is(tfc_table_cell(&names, r, 1)->text, "answer"));
+    }
+    for (uint32_t r = 0; r < steps.row_count; r++) assert_true(tfc_table_cell(&steps, r, 2)->integer >= 2);
+    tfc_table_deinit(&names);
+    tfc_table_deinit(&steps);
+    plot_query(store, scripts[i], "names", &names);
+    assert_int_equal(tfc_table_cell(&names, 0, 0)->integer, 1);
+    assert_true(tfc_str_is(tfc_table_cell(&names, 0, 1)->text, "answer"));
+    tfc_table_deinit(&names);
+    assert_ok(tfc_report_focus(other, sample.run_id, &args));
+    assert_ok(tfc_plots_draw(other, &scripts[i], 1, &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
+    if (!plot.svg.size) fail_msg("no picture of %s: %s", scripts[i], plot.note.data);
+    assert_null(strstr(plot.svg.data, "answer"));
+    assert_null(strstr(plot.svg.data, "var(--accent)"));
+    tfc_plot_deinit(&plot);
+  }
+  struct tfc_text text = {0};
+  assert_ok(tfc_report_show(other, sample.run_id, &text));
+  const char *cpu = strstr(text.data, "\n  cpu:2 ");
+  assert_non_null(cpu);
+  const char *percent = strchr(cpu, '%');
+  assert_true(percent && percent < strchr(cpu + 1, '\n'));
+  tfc_text_deinit(&text);
+  tfc_store_close(other);
+}
+
+// Where loads were searched, candidates are drawn by their loads, and so is the best of them so far.
+static void test_learning_of_loads(void **state) {
+  (void)state;
+  struct tfc_store *other = open_changed(
+      "loads",
+      "UPDATE run SET objective = 'throughput'; INSERT INTO device_load SELECT p.placement, d.device_id, 1000 * "
+      "(d.device_id + 1) - p.episode FROM placement p JOIN device d ON d.run_id = p.run_id AND d.device_id < 3 "
+      "WHERE p.episode IS NOT NULL");
+  struct tfc_table episodes = {0}, best = {0}, what = {0}, points = {0};
+  plot_query(other, "learning.gp", "episodes", &episodes);
+  plot_query(other, "learning.gp", "best", &best);
+  plot_query(other, "learning.gp", "what", &what);
+  assert_true(episodes.row_count > 10 && best.row_count > 10);
+  for (uint32_t r = 0; r < episodes.row_count; r++) // the largest load of a device
+    assert_true(tfc_table_cell(&episodes, r, 1)->real == 3000 - tfc_table_cell(&episodes, r, 0)->real);
+  double last = INFINITY;
+  for (uint32_t r = 0; r < best.row_count; r++) {
+    const double us = tfc_table_cell(&best, r, 1)->real;
+    assert_true(us <= last && us >= 3000 - tfc_table_cell(&best, r, 0)->real);
+    last = us;
+  }
+  assert_true(tfc_str_is(tfc_table_cell(&what, 0, 0)->text, "load of the busiest device"));
+  // What was simulated for loads is not a step, so there is no tau.
+  plot_query(other, "simulated.gp", "steps", &points);
+  assert_int_equal(points.row_count, 0);
+  tfc_table_deinit(&points);
+  plot_query(store, "simulated.gp", "steps", &points);
+  assert_int_equal(points.row_count, 1);
+  tfc_table_deinit(&points);
+  tfc_table_deinit(&episodes);
+  tfc_table_deinit(&best);
+  tfc_table_deinit(&what);
+  tfc_store_close(other);
+}
+
 static size_t occurrences(const char *text, const char *what) {
   size_t count = 0;
   for (const char *p = text; (p = strstr(p, what)) != NULL; p++) count++;
@@ -518,6 +625,9 @@ int main(void) {
       cmocka_unit_test(test_outlier),
       cmocka_unit_test(test_roofline),
       cmocka_unit_test(test_profiled_steps),
+      cmocka_unit_test(test_not_kept),
+      cmocka_unit_test(test_another_answer),
+      cmocka_unit_test(test_learning_of_loads),
       cmocka_unit_test(test_beside),
       cmocka_unit_test(test_speedup_from_steps),
       cmocka_unit_test(test_busy_from_operations),

@@ -255,6 +255,25 @@ for percent, us, of in re.findall(r"^ +([\d.]+) % +([\d.]+ \S+)  (\S+)$", shown[
     same("type in show " + of, time_of(us), types[of])
     same("its share", float(percent), float(f"{100 * types[of] / end:.1f}"), 0)
 
+# The transfer that costs most is the one that the step waits for longest, whatever others take; page and terminal name it.
+waits = {}
+for item in critical["path"]:
+    if item["kind"] == "transfer":
+        of = (item["node"], item["source"], item["device"])
+        waits[of] = waits.get(of, 0) + item["time_us"]
+if waits:
+    of, us = max(waits.items(), key=lambda w: w[1])
+    said = re.search(r"^ +[\d.]+ % +([\d.]+ \S+)  of it (\S+) from (\S+) to (\S+)$", shown, re.M)
+    on_page = re.search(r"Of it the transfer of (.*?) from (.*?) to (.*?): (\S+ \S+) ", html.unescape(page))
+    if not said or not on_page:
+        faults.append(f"no transfer of the path is named, {of} costs most")
+    else:
+        same("the transfer that costs most", time_of(said.group(1)), us)
+        same("the same on the page", time_of(on_page.group(4)), us)
+        for what, (node, source, target) in [("show", said.groups()[1:]), ("page", on_page.groups()[:3])]:
+            if waits.get((node, source, target), 0) < us - 0.01 and ".." not in node:
+                faults.append(f"{what} names the transfer of {node}, {of} costs more")
+
 # --- What to move: the best of the list, on the page and the terminal ---
 moves = critical["moves"]
 if [m["won_us"] for m in moves] != sorted((m["won_us"] for m in moves), reverse=True):
