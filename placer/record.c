@@ -8,6 +8,7 @@
 #include "placer/model/rows.h"
 #include "placer/search/rivals.h"
 #include "placer/simulate/simulate.h"
+#include "placer/simulate/single_moves.h"
 #include "profiler/idle.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
@@ -261,6 +262,18 @@ static tfc_status add_step(const struct writer *w) {
   return traced ? add_operations(w) : NULL;
 }
 
+static tfc_status add_moves(const struct writer *w) {
+  struct tfc_single_moves moves = {0};
+  tfc_status s = NULL;
+  if (w->p->node_count > TFC_RECORD_MOST) return NULL; // its nodes' names are not shown either
+  TFC_TRY(s, tfc_single_moves_find(w->p, w->r->answer, &moves));
+  TFC_TRY(s, tfc_single_moves_write(&moves, w->p, w->r->graph_rows ? w->r->graph_rows->subject->node_of : NULL,
+                                    w->store, w->answer_key));
+out:
+  tfc_single_moves_deinit(&moves);
+  return s;
+}
+
 // Tells why the search ended, and what became of the best placement that it saw.
 static void tell_ending(const struct tfc_record *r, struct tfc_text *out) {
   const struct tfc_search_outcome *found = r->search;
@@ -376,6 +389,7 @@ tfc_status tfc_record_write(const struct tfc_record *r, struct tfc_store *store,
   TFC_TRY(s, add_answer(&w));
   TFC_TRY(s, add_others(&w, single));
   TFC_TRY(s, add_step(&w));
+  TFC_TRY(s, add_moves(&w));
   TFC_TRY(s, add_account(&w));
   TFC_TRY(s, finish(&w));
   TFC_TRY(s, tfc_store_commit(store));

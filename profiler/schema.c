@@ -163,6 +163,15 @@ const char tfc_schema_added[] =
     "CREATE TABLE IF NOT EXISTS device_load ("
     " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, device_id INTEGER NOT NULL,"
     " load_us REAL NOT NULL, PRIMARY KEY (placement, device_id)) STRICT, WITHOUT ROWID;"
+    // What became of moving single units of the answer: how many were tried, in a simulated step, and those that win.
+    // value_us: the simulated objective without a move; node_id: the operation of the unit that takes longest.
+    "CREATE TABLE IF NOT EXISTS moves_tried ("
+    " placement INTEGER PRIMARY KEY REFERENCES placement ON DELETE CASCADE, units INTEGER NOT NULL,"
+    " value_us REAL NOT NULL) STRICT;"
+    "CREATE TABLE IF NOT EXISTS single_move ("
+    " placement INTEGER NOT NULL REFERENCES placement ON DELETE CASCADE, unit_id INTEGER NOT NULL,"
+    " node_id INTEGER NOT NULL, operations INTEGER NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL,"
+    " won_us REAL NOT NULL, PRIMARY KEY (placement, unit_id)) STRICT, WITHOUT ROWID;"
     // What the program warned of, each warning once.
     "CREATE TABLE IF NOT EXISTS warning ("
     " run_id INTEGER NOT NULL REFERENCES run ON DELETE CASCADE, number INTEGER NOT NULL, text TEXT NOT NULL,"
@@ -204,12 +213,19 @@ const char tfc_schema_views[] =
          " THEN json_extract(r.answer, '$.value_us') END) AS load_us, l.samples AS load_samples, l.at_once AS"
          " load_at_once, (SELECT MIN(o.load_us) FROM placement p JOIN load o ON o.placement = p.placement WHERE"
          " p.run_id = r.run_id AND p.name LIKE 'single:%' AND p.state = 'ok' AND (l.samples = 0 OR o.samples > 0)) AS"
-         " best_single_load_us FROM run r LEFT JOIN placement b ON"
-         " b.run_id = r.run_id AND b.placement_id = r.best_placement_id LEFT JOIN load l ON l.placement = b.placement")
+         " best_single_load_us, t.units AS moves_tried FROM run r LEFT JOIN placement b ON"
+         " b.run_id = r.run_id AND b.placement_id = r.best_placement_id LEFT JOIN load l ON l.placement = b.placement"
+         " LEFT JOIN moves_tried t ON t.placement = b.placement")
     VIEW("v_load",
          "SELECT p.run_id, p.placement_id, p.name AS placement, l.device_id, d.name AS device, l.load_us FROM"
          " device_load l JOIN placement p ON p.placement = l.placement LEFT JOIN device d ON d.run_id = p.run_id AND"
          " d.device_id = l.device_id")
+    VIEW("v_move",
+         "SELECT p.run_id, p.placement_id, p.name AS placement, t.value_us, m.unit_id, n.name AS node, m.operations,"
+         " s.name AS source, d.name AS target, m.won_us FROM single_move m JOIN moves_tried t ON t.placement ="
+         " m.placement JOIN placement p ON p.placement = m.placement LEFT JOIN node n ON n.run_id = p.run_id AND"
+         " n.node_id = m.node_id LEFT JOIN device s ON s.run_id = p.run_id AND s.device_id = m.source LEFT JOIN"
+         " device d ON d.run_id = p.run_id AND d.device_id = m.target")
     VIEW("v_warning", "SELECT run_id, number, text FROM warning")
     VIEW("v_device",
          "SELECT run_id, device_id, name, kind, model, tensorflow, label, cores, memory_bytes AS"

@@ -3,7 +3,7 @@
 #define TFC_PROFILER_SCHEMA_H
 
 #define TFC_SCHEMA_APPLICATION_ID 0x74666370 // "tfcp"
-#define TFC_SCHEMA_VERSION 12
+#define TFC_SCHEMA_VERSION 13
 
 extern const char tfc_schema_tables[];     // of version TFC_SCHEMA_VERSION, for an empty database
 extern const char tfc_schema_upgrade[];    // from version 1 to 2

@@ -256,6 +256,17 @@ struct tfc_store_load {    // of a placement, for the throughput objective
   uint32_t device_count;
 };
 TFC_MUST_USE tfc_status tfc_store_add_load(struct tfc_store *store, int64_t key, const struct tfc_store_load *load);
+struct tfc_store_move { // of one unit, in simulated steps
+  uint32_t unit_id, node_id,
+      operations;          // node_id: the operation of the unit that takes longest; operations: of the unit
+  uint32_t source, target; // devices
+  double won_us;           // by how much it alone makes the objective smaller
+};
+// Stores how many units were tried elsewhere, and the simulated objective without a move; then each move that wins.
+TFC_MUST_USE tfc_status tfc_store_add_moves_tried(struct tfc_store *store, int64_t key, uint32_t units,
+                                                  double value_us);
+TFC_MUST_USE tfc_status tfc_store_add_moves(struct tfc_store *store, int64_t key, const struct tfc_store_move *moves,
+                                            size_t count);
 // Stores what a GPU profiler saw in a step (table `work`). `first_device` is added to the works' devices.
 struct tfc_activity_work;
 TFC_MUST_USE tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t step, uint32_t first_device,

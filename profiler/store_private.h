@@ -60,6 +60,9 @@
   X(MEMORY, "INSERT OR REPLACE INTO memory (placement, device_id, peak_bytes, complete) VALUES (?1, ?2, ?3, ?4)")      \
   X(LOAD, "INSERT OR REPLACE INTO load (placement, load_us, samples, at_once) VALUES (?1, ?2, ?3, ?4)")                \
   X(DEVICE_LOAD, "INSERT OR REPLACE INTO device_load (placement, device_id, load_us) VALUES (?1, ?2, ?3)")             \
+  X(MOVES_TRIED, "INSERT OR REPLACE INTO moves_tried (placement, units, value_us) VALUES (?1, ?2, ?3)")                \
+  X(SINGLE_MOVE, "INSERT OR REPLACE INTO single_move (placement, unit_id, node_id, operations, source, target, "       \
+                 "won_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                                        \
   X(WORK, "INSERT INTO work (placement, step, position, kind, name, device_id, node_id, context, stream, start_ns, "   \
           "duration_ns, grid, block, registers, shared_bytes, bytes, direction, transfer, segment) VALUES (?1, ?2, "   \
           "?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,"                                        \

@@ -170,6 +170,13 @@ tfc_status tfc_store_add_load(struct tfc_store *store, int64_t key, const struct
       tfc_store_put(store, TFC_STORE_LOAD, "iFii", key, l->load_us, (int64_t)l->samples, (int64_t)l->at_once));
   ROWS(l->device_us ? l->device_count : 0, TFC_STORE_DEVICE_LOAD, "iiF", key, (int64_t)i, l->device_us[i]);
 }
+tfc_status tfc_store_add_moves_tried(struct tfc_store *store, int64_t key, uint32_t units, double value_us) {
+  return tfc_store_put(store, TFC_STORE_MOVES_TRIED, "iiF", key, (int64_t)units, value_us);
+}
+tfc_status tfc_store_add_moves(struct tfc_store *store, int64_t key, const struct tfc_store_move *m, size_t count) {
+  ROWS(count, TFC_STORE_SINGLE_MOVE, "iiiiiiF", key, (int64_t)m[i].unit_id, (int64_t)m[i].node_id,
+       (int64_t)m[i].operations, (int64_t)m[i].source, (int64_t)m[i].target, m[i].won_us);
+}
 tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t step, uint32_t first_device,
                                const struct tfc_activity_work *w, size_t count) {
   static const char *const kinds[] = {"kernel", "copy", "fill"};

@@ -189,17 +189,22 @@ static void print_path(const struct tfc_table *t, double step_us, struct tfc_tex
   }
 }
 
-void tfc_report_print_moves(const struct tfc_report_lists *path, uint32_t count, bool simulated, struct tfc_text *out) {
+tfc_status tfc_report_print_moves(struct tfc_store *store, const struct tfc_query_args *args,
+                                  const struct tfc_report_lists *path, uint32_t count, struct tfc_text *out) {
   const struct tfc_table *t = &path->tables[3];
+  struct tfc_text head = {0};
   char a[32], name[96], from[96], to[96];
-  if (!t->row_count) return;
-  tfc_text_printf(out, "\nWhat to move: by the %s, and each by itself, it would win\n",
-                  simulated ? "simulated step" : "trace of one step");
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_report_moves_explain(store, args, t, &head));
+  if (head.size) tfc_text_printf(out, "\nWhat to move: %s\n", head.data);
   for (uint32_t r = 0; r < t->row_count && r < count; r++)
     tfc_text_printf(out, "  %10s  %s to %s: %s\n", us_text(a, tfc_table_number(t, r, "won_us")),
                     tfc_report_fit(from, tfc_table_text(t, r, "source"), 8),
                     tfc_report_fit(to, tfc_table_text(t, r, "target"), 8),
                     tfc_report_fit(name, tfc_table_text(t, r, "node"), 44));
+out:
+  tfc_text_deinit(&head);
+  return s;
 }
 
 // Lists the path of the step args->step, and the shares in the paths of the steps that `sql` selects, which
@@ -300,7 +305,7 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
                     tfc_report_fit(to, tfc_table_text(t, r, "target"), 8),
                     tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
   }
-  tfc_report_print_moves(&lists, 10, *simulated != 0, text);
+  TFC_TRY(s, tfc_report_print_moves(store, &args, &lists, 10, text));
   if (*simulated)
     tfc_text_printf(text, "\nThe simulated step, which ends after %s:\n", us_text(a, us_of(end)));
   else

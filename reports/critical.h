@@ -13,6 +13,8 @@ TFC_MUST_USE tfc_status tfc_report_critical_step(struct tfc_store *store, const 
                                                  struct tfc_report_lists *out);
 
 // Writes the first `count` rows of the moves of `path` (the lists of tfc_report_critical).
-void tfc_report_print_moves(const struct tfc_report_lists *path, uint32_t count, bool simulated, struct tfc_text *out);
+TFC_MUST_USE tfc_status tfc_report_print_moves(struct tfc_store *store, const struct tfc_query_args *args,
+                                               const struct tfc_report_lists *path, uint32_t count,
+                                               struct tfc_text *out);
 
 #endif

@@ -12,6 +12,13 @@ const char tfc_report_sql_links[] =
 const char tfc_report_sql_units[] =
     "SELECT node_id, unit_id, output_bytes FROM v_node WHERE run_id = :run ORDER BY node_id";
 
+static const char sql_checked[] =
+    "SELECT unit_id, node, operations, source, target, won_us, 1 AS checked FROM v_move WHERE run_id = :run AND"
+    " placement_id = :placement ORDER BY won_us DESC, unit_id";
+// Only the answer's moves were tried.
+static const char sql_tried[] = "SELECT objective, moves_tried FROM v_run WHERE run_id = :run AND (placement_id = "
+                                ":placement OR moves_tried IS NULL)";
+
 enum { MOST_DEVICES = 64 };
 
 struct moving {
@@ -207,9 +214,9 @@ static tfc_status try_moves(struct moving *m) {
   return NULL;
 }
 
-tfc_status tfc_report_moves(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_traced *t,
-                            struct tfc_arena *arena, struct tfc_table *out) {
-  static const char *const columns[] = {"unit_id", "node", "operations", "source", "target", "won_us", NULL};
+static tfc_status estimate_moves(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_traced *t,
+                                 struct tfc_arena *arena, struct tfc_table *out) {
+  static const char *const columns[] = {"unit_id", "node", "operations", "source", "target", "won_us", "checked", NULL};
   struct moving m = {.t = t};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_table_init(out, columns));
@@ -238,6 +245,7 @@ tfc_status tfc_report_moves(struct tfc_store *store, const struct tfc_query_args
     row[3] = tfc_cell_text(tfc_arena_str(arena, device_text(&m, x->from, "name")));
     row[4] = tfc_cell_text(tfc_arena_str(arena, device_text(&m, x->to, "name")));
     row[5] = tfc_cell_real((double)x->won * 1e-3);
+    row[6] = tfc_cell_integer(0);
   }
 out:
   tfc_table_deinit(&m.devices);
@@ -246,4 +254,40 @@ out:
   free(m.moves);
   free(m.first_link);
   return s;
+}
+
+// Sets *out to how many units tfc-place tried elsewhere (NaN: it did not), and *out_load to whether it searched loads.
+static tfc_status find_tried(struct tfc_store *store, const struct tfc_query_args *args, double *out, bool *out_load) {
+  struct tfc_table run = {0};
+  tfc_status s = tfc_table_query(store, sql_tried, args, &run);
+  *out = tfc_table_number(&run, 0, "moves_tried");
+  *out_load = tfc_str_is(tfc_table_text(&run, 0, "objective"), "throughput");
+  tfc_table_deinit(&run);
+  return s;
+}
+
+tfc_status tfc_report_moves(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_traced *t,
+                            struct tfc_arena *arena, struct tfc_table *out) {
+  double tried;
+  bool load;
+  TFC_RETURN_IF_ERROR(find_tried(store, args, &tried, &load));
+  return tried >= 0 ? tfc_table_query(store, sql_checked, args, out) : estimate_moves(store, args, t, arena, out);
+}
+
+tfc_status tfc_report_moves_explain(struct tfc_store *store, const struct tfc_query_args *args,
+                                    const struct tfc_table *moves, struct tfc_text *out) {
+  double tried;
+  bool load;
+  TFC_RETURN_IF_ERROR(find_tried(store, args, &tried, &load));
+  if (moves->row_count && tried >= 0)
+    tfc_text_printf(out, "simulated, each by itself, it would %s by",
+                    load ? "lower the largest load" : "shorten the step");
+  else if (moves->row_count)
+    tfc_text_printf(out, "estimated and not checked; each would shorten the step by");
+  else if (tried > 0)
+    tfc_text_printf(out,
+                    "nothing. %.0f units of the critical path were tried on other\n  devices, each by itself: in"
+                    " simulation none %s.",
+                    tried, load ? "lowers the largest load" : "shortens the step");
+  return NULL;
 }

@@ -82,14 +82,15 @@ static void add_winnings(struct tfc_page *p, const struct tfc_report_summary *m,
   tfc_page_add(p, "</ol></div>\n");
 }
 
-static void add_moves(struct tfc_page *p, const struct tfc_table *moves, const char *simulated) {
+static tfc_status add_moves(struct tfc_page *p, const struct tfc_table *moves) {
   char a[32];
-  if (!moves->row_count) return;
-  tfc_page_add(
-      p,
-      "<div><h3>What to move%s</h3>\n<p>What the step would win if an operation of the critical path (with what"
-      " must stay with it) ran on another device of its kind; each by itself, all others stay:</p><ol>",
-      simulated);
+  struct tfc_text head = {0};
+  tfc_status s = NULL;
+  TFC_TRY(s, tfc_report_moves_explain(p->store, &p->args, moves, &head));
+  if (!head.size) goto out;
+  tfc_page_add(p, "<div><h3>What to move</h3>\n<p>");
+  tfc_page_escaped(p, (tfc_str){head.data, head.size});
+  tfc_page_add(p, moves->row_count ? "</p><ol>" : "</p>");
   for (uint32_t r = 0; r < moves->row_count && r < 3; r++) {
     tfc_page_add(p, "<li>%s: ", tfc_show_us(a, tfc_table_number(moves, r, "won_us")));
     tfc_page_escaped(p, tfc_table_text(moves, r, "node"));
@@ -99,7 +100,10 @@ static void add_moves(struct tfc_page *p, const struct tfc_table *moves, const c
     tfc_page_escaped(p, tfc_table_text(moves, r, "target"));
     tfc_page_add(p, "</li>");
   }
-  tfc_page_add(p, "</ol></div>\n");
+  tfc_page_add(p, moves->row_count ? "</ol></div>\n" : "</div>\n");
+out:
+  tfc_text_deinit(&head);
+  return s;
 }
 
 static void add_pairs(struct tfc_page *p, const struct tfc_table *pairs, const char *simulated) {
@@ -144,7 +148,7 @@ tfc_status tfc_page_summary(struct tfc_page *p) {
   add_gaps(p, &m.gaps, simulated);
   add_path(p, &m.path.tables[1], &m.path.tables[2], simulated);
   add_winnings(p, &m, simulated);
-  add_moves(p, &m.path.tables[3], simulated);
+  TFC_TRY(s, add_moves(p, &m.path.tables[3]));
   add_pairs(p, &m.lists.tables[0], simulated);
   tfc_page_add(p, "</div>\n");
   tfc_text_printf(&queries,

@@ -351,7 +351,7 @@ tfc_status tfc_report_summary(struct tfc_store *store, const struct tfc_query_ar
     print_pairs(&m.lists.tables[0], m.modelled, out);
     print_path(&m.path, m.modelled, out);
     print_winnings(&m, out);
-    tfc_report_print_moves(&m.path, 3, m.modelled, out);
+    TFC_TRY(s, tfc_report_print_moves(store, args, &m.path, 3, out));
   } else
     tfc_text_printf(out, "\nNo step of the answer is kept operation by operation.\n");
   if (*tfc_store_path(store) == 0 || args->step >= 0) tfc_text_printf(out, "\n");

@@ -7,6 +7,7 @@
 
 #include "placer/job/finalists.h"
 #include "placer/measure/evaluator.h"
+#include "placer/simulate/single_moves.h"
 #include "placer/subject/rows.h"
 #include "profiler/host.h"
 #include "profiler/statistics.h"
@@ -456,12 +457,43 @@ out:
   return s;
 }
 
+// Stores which unit of the answer would be better elsewhere, by itself. Units are those that a search moves, unless the
+// answer divides one of them.
+static tfc_status store_moves(struct tfc_job_journal *j, const struct tfc_job_candidates *c) {
+  const struct tfc_job_model *m = c->model;
+  const struct tfc_job_candidate *best = tfc_job_candidates_best(c);
+  tfc_status s = NULL;
+  struct tfc_solution coarse = {0};
+  struct tfc_single_moves moves = {0};
+  if (!best || !best->solution.device || !j->rows.data[c->best].key) return NULL;
+  const struct tfc_problem *fine = m->problem, *p = tfc_job_model_search_problem(m);
+  const struct tfc_solution *answer = &best->solution;
+  if (p != fine) {
+    TFC_TRY(s, tfc_solution_init(&coarse, p));
+    TFC_TRY(s, tfc_subject_convert(m->subject, fine, answer, p, &coarse));
+    bool whole = true;
+    for (uint32_t n = 0; n < p->node_count && whole; n++)
+      whole = coarse.device[p->unit[n]] == answer->device[fine->unit[n]];
+    if (whole)
+      answer = &coarse;
+    else
+      p = fine;
+  }
+  TFC_TRY(s, tfc_single_moves_find(p, answer, &moves));
+  TFC_TRY(s, tfc_single_moves_write(&moves, fine, m->subject->node_of, j->store, j->rows.data[c->best].key));
+out:
+  tfc_single_moves_deinit(&moves);
+  tfc_solution_deinit(&coarse);
+  return s;
+}
+
 tfc_status tfc_job_journal_finish(struct tfc_job_journal *j, const struct tfc_job_candidates *c,
                                   const struct tfc_store_answer *answer) {
   tfc_status s = NULL;
   TFC_TRY(s, tfc_store_begin(j->store));
   TFC_TRY(s, tfc_warnings_store(j->warnings, j->store, j->run));
   if (c->model->problem && c->model->o->objective == TFC_OBJECTIVE_THROUGHPUT) TFC_TRY(s, store_loads(j, c));
+  if (c->model->problem) TFC_TRY(s, store_moves(j, c));
   TFC_TRY(s, tfc_store_finish_run(j->store, j->run, answer));
   TFC_TRY(s, tfc_store_commit(j->store));
   TFC_TRY(s, tfc_store_index(j->store));

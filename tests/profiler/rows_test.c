@@ -530,7 +530,8 @@ static void older_versions(void **state) {
       "DROP TABLE policy_search;",
       "DROP TABLE warning;",
       "", // views only
-      "DROP TABLE load; DROP TABLE device_load; ALTER TABLE memory DROP COLUMN complete;"};
+      "DROP TABLE load; DROP TABLE device_load; ALTER TABLE memory DROP COLUMN complete;",
+      "DROP TABLE moves_tried; DROP TABLE single_move;"};
   _Static_assert(sizeof without / sizeof *without == TFC_SCHEMA_VERSION, "an entry for each version");
   static const char all[] =
       "SELECT m.name, c.name, c.type, c.pk FROM sqlite_schema m, pragma_table_info(m.name) c WHERE"

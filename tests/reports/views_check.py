@@ -98,7 +98,7 @@ for row in rows:
     ran = ask(f"SELECT COUNT(DISTINCT node_id) AS n FROM v_op WHERE {this} AND device = '{row['name']}'")[0]["n"]
     same("operations of " + row["name"], float(line[heads.index("operations")]), ran, 0)
     said = re.search(rf"^  {re.escape(row['name'])} +\S+ +([\d.]+) %", shown, re.M)
-    same("busy in show " + row["name"], float(said.group(1)), row["busy"])
+    same("busy in show " + row["name"], float(said.group(1)), float(f"{row['busy']:.1f}"), 0)
 # A peak of the variables alone is marked; runs of older versions have it where the graph has loops.
 LOOPS = ("NextIteration", "RefNextIteration", "While", "StatelessWhile", "For")
 looped = run["program"] == "tfc-place" and bool(ask(f"SELECT 1 FROM v_node WHERE run_id = {run['run_id']} AND op IN {LOOPS} LIMIT 1"))
@@ -119,7 +119,10 @@ pairs = ask(f"SELECT source, target, COUNT(*) AS n, SUM(bytes) AS bytes, SUM(dur
             " GROUP BY source, target")
 if "<h3>Moved in the step" in page:
     moved = {r[0]: r for r in cells("<h3>Moved in the step")}
-    for pair in pairs:
+    more = re.search(r"and (\d+) more pairs", page)
+    listed = [pair for pair in pairs if f"{pair['source']} → {pair['target']}" in moved]
+    same("pairs that are listed", len(listed) + int(more.group(1) if more else 0), len(pairs), 0)
+    for pair in listed:
         line = moved[f"{pair['source']} → {pair['target']}"]
         same("tensors", float(line[1]), pair["n"], 0)
         same("bytes", bytes_of(line[2]), pair["bytes"], 0.55 * last_digit(line[2]) / pair["bytes"])
@@ -278,16 +281,23 @@ if waits:
 moves = critical["moves"]
 if [m["won_us"] for m in moves] != sorted((m["won_us"] for m in moves), reverse=True):
     faults.append("the moves are not in order")
+tried = run.get("moves_tried")  # older databases lack the column
+if tried is not None:  # they are those of the view
+    stored = ask(f"SELECT * FROM v_move WHERE run_id = {run['run_id']} ORDER BY won_us DESC, unit_id")
+    if [(m["unit_id"], m["target"]) for m in stored] != [(m["unit_id"], m["target"]) for m in moves]:
+        faults.append("the moves are not those of v_move")
+    for m, x in zip(stored, moves):
+        same("what it wins", x["won_us"], m["won_us"])
 part = {}  # of the path that a unit takes, with what it waited for: the most that a move of it can win
 unit_of = {n["name"]: n["unit_id"] for n in ask(f"SELECT name, unit_id FROM v_node WHERE run_id = {run['run_id']}")}
 for i in critical["path"]:
     if i["kind"] == "operation":
         part[unit_of[i["node"]]] = part.get(unit_of[i["node"]], 0) + i["time_us"] + i["waited_us"]
 for m in moves:
-    if m["won_us"] > part[m["unit_id"]] + 0.01:
+    if tried is None and m["won_us"] > part[m["unit_id"]] + 0.01:
         faults.append(f"moving {m['node']} wins {m['won_us']} us of {part[m['unit_id']]} us on the path")
 for m in moves:  # from where it runs in the step
-    if not any(o["node"] == m["node"] and o["device"] == m["source"] for o in ran.values()):
+    if tried is None and not any(o["node"] == m["node"] and o["device"] == m["source"] for o in ran.values()):
         faults.append(f"{m['node']} does not run on {m['source']}")
 listed = re.search(r"<h3>What to move.*?<ol>(.*?)</ol>", page, re.S)
 items = [html.unescape(t) for t in re.findall(r"<li>(.*?)</li>", listed.group(1))] if listed else []

@@ -9,8 +9,10 @@ for needed in python3 sqlite3 gzip; do command -v $needed >/dev/null || { echo "
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 failed=0
-for name in nmt loops modelled simulated throughput loads tfc_run; do
-  gzip -dc "$here/runs/$name.sql.gz" | sqlite3 "$work/$name.db" || exit 1
+for name in nmt loops modelled simulated throughput loads tfc_run moves; do
+  dump=$here/runs/$name.sql.gz
+  [ "$name" != moves ] || dump=$here/schemas/13.sql.gz # its moves were simulated
+  gzip -dc "$dump" | sqlite3 "$work/$name.db" || exit 1
   report=("$build/bin/tfc-report" --db "$work/$name.db")
   "${report[@]}" show --out "$work/page" >"$work/show.txt" 2>"$work/said" &&
     for list in critical gaps memory; do "${report[@]}" $list --json >"$work/$list.json" 2>>"$work/said" || break; done &&
