@@ -116,9 +116,12 @@ tfc_status tfc_job_final(struct tfc_job_turns *t) {
   if (count) TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, finished, &f));
   tfc_job_candidates_choose_finalist(c, f.index, count);
   explain_seen(t);
-  TFC_TRY(s, measure_unordered(t, tfc_job_moment(t->clock, end)));
   count = tfc_job_finalists_by_load(c, f.index);
   TFC_TRY(s, tfc_job_measure_in_flight(t, f.index, count, end));
+  // Where loads decide, the incumbent, which has the shortest step, gives way to the answer.
+  uint32_t single;
+  if (t->model->o->objective == TFC_OBJECTIVE_THROUGHPUT) tfc_job_candidates_choose_by_load(c, &single);
+  TFC_TRY(s, measure_unordered(t, tfc_job_moment(t->clock, end)));
 out:
   tfc_job_entries_deinit(&entries);
   return s;

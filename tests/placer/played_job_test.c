@@ -399,6 +399,8 @@ static void throughput_records(void **state) {
   rows_are("SELECT phase, COUNT(*) FROM op JOIN step USING (placement, step) JOIN placement USING (placement) WHERE "
            "placement_id = (SELECT best_placement_id FROM run) GROUP BY phase",
            "choose 140; final 210; screen 35");
+  // It is the answer that is measured without its order of operations, not the placement with the shortest step.
+  logged_part("batch 2221001; 1 + 2 x 5, no limits, trace none");
   // The next candidate has no part in the answer: of its screening only totals are left.
   rows_are(
       "SELECT (SELECT COUNT(*) FROM op JOIN step USING (placement, step) WHERE op.placement = p.placement AND phase = "

@@ -552,7 +552,7 @@ static void loads(void **state) {
   struct tfc_report_lists lists = {0};
   snprintf(file, sizeof file, "%s/loads.db", folder);
   for (int i = 0; i < 3; i++) assert_ok(write_by_hand(file, "measured"));
-  for (int i = 0; i < 2; i++) assert_ok(write_by_hand(file, "modelled"));
+  for (int i = 0; i < 3; i++) assert_ok(write_by_hand(file, "modelled"));
   change_database(file, "UPDATE run SET bound_us = 480, graph_sha256 = 'abc'");
   change_database(file, "UPDATE run SET objective = 'throughput', bound_us = 210 WHERE run_id IN (2, 3)");
   change_database(file, "INSERT INTO placement (run_id, placement_id, role, name, state, label, steps) VALUES (2, 9, "
@@ -563,6 +563,7 @@ static void loads(void **state) {
                   "2 FROM placement WHERE run_id IN (2, 3)");
   change_database(file, "UPDATE placement SET median_us = 500, q1_us = NULL, q3_us = NULL WHERE run_id > 3");
   change_database(file, "UPDATE placement SET median_us = 500.00000001 WHERE run_id = 5");
+  change_database(file, "UPDATE placement SET median_us = 400 WHERE run_id = 6");
   assert_ok(tfc_store_open(file, &(struct tfc_store_options){0}, &db));
   assert_ok(tfc_report_compare(db, (const int64_t[]){1, 2}, 2, &lists));
   const char *expected = "Run 2 searched for the smallest load, run 1 for the shortest step:\n"
@@ -629,6 +630,12 @@ static void loads(void **state) {
   html_says(html, "<p class=\"verdict\">", "<h2>Steps",
             "A step of run 5 takes 500.0 us, 1.00 times the 500.0 us of run 4: they are equal.\n");
   assert_null(strstr(html, "in turns"));
+  free(html);
+  html = compared((const int64_t[]){4, 6}, 2);
+  html_says(
+      html, "<p class=\"verdict\">", "<h2>Steps",
+      "A step of run 6 takes 400.0 us, 0.80 times the 500.0 us of run 4: faster; both are simulated, which has no "
+      "noise.\n");
   free(html);
   store = kept;
   tfc_store_close(db);
