@@ -417,7 +417,6 @@ tfc_status tfc_serve_here(struct tfc_member *t, uint32_t session, uint32_t plan,
     return run_state(t, options->step, plan == TFC_PLAN_RESTORE ? feeds : NULL, fetches);
   tfc_status status = prepare(t, t->rank, session, plan, &s, &p);
   if (!status) status = run_recorded(t, &s, p, is_static, feeds, fetches, options, out_record);
-  tfc_serve_flush(&t->meeting->base); // a part of another client's step is followed by an answer instead
   let_go(t, s);
   return status;
 }

@@ -18,8 +18,7 @@ struct tfc_rendezvous {
   // that small tensors for one task travel together.
   tfc_status (*send)(struct tfc_rendezvous *r, const struct tfc_rendezvous_key *key, tfc_str name,
                      const struct tfc_tensor *value, bool more);
-  // Sends what was kept. A step in ready order (runtime/exec/dynamic) may end with tensors that are kept: who runs it
-  // calls this then, or sends something to the same tasks.
+  // Sends what was kept.
   void (*flush)(struct tfc_rendezvous *r);
   // Calls give(ctx, ...) once, perhaps before this function returns: with the value, with NULL (dead), or with an error
   // (the step has ended).

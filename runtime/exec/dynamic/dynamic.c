@@ -136,7 +136,7 @@ static tfc_status run_plan(struct tfc_run *r) {
   tfc_status s = tfc_run_begin(r);
   if (!s) {
     tfc_run_loop(r);
-    if (r->nested) tfc_run_flush(r); // at the end of the step, whoever runs the step does that
+    tfc_run_flush(r);
     s = r->status;
     if (!s && r->root_done != r->d->frames[0].node_count) {
       struct tfc_text text = {0};

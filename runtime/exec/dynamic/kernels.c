@@ -360,7 +360,7 @@ void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item) {
                                    .node_state = n->node_state,
                                    .dead = item->dead,
                                    .iteration = n->frame ? iteration_key(item) : 0,
-                                   .more = n->def->role == TFC_ROLE_SEND,
+                                   .more = n->def->role == TFC_ROLE_SEND && tfc_run_sends_more(r),
                                    .done = async_done};
   r->kept |= f->ctx.more;
   atomic_fetch_add(&r->mailbox->references, 1);

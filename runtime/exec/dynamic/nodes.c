@@ -137,17 +137,10 @@ tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, s
   return s ? named(r, n, in, s) : NULL;
 }
 
-// Whether a node may take long enough that what is kept for other tasks has to be sent before it. Sends and receives
-// return at once, and so does what only passes a value on.
-static bool takes_time(const struct tfc_dnode *n) {
-  if (n->kind == TFC_DNODE_OP) return n->def->role != TFC_ROLE_SEND && n->def->role != TFC_ROLE_RECEIVE;
-  return n->kind == TFC_DNODE_LOOP || n->kind == TFC_DNODE_FEED || n->kind == TFC_DNODE_FETCH;
-}
-
 void tfc_run_process(struct tfc_run *r, const struct tfc_run_item *item) {
   const struct tfc_dnode *n = item->node;
   struct tfc_run_value *outs = r->outs;
-  if (r->kept && takes_time(n)) tfc_run_flush(r);
+  if (r->kept && tfc_run_takes_time(n)) tfc_run_flush(r);
   if (item->dead && !n->tells_dead) {
     if (n->kind == TFC_DNODE_FETCH) {
       const struct tfc_output o = r->plan->fetch_outputs[n->node];

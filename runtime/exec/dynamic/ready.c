@@ -47,3 +47,12 @@ bool tfc_run_unpark(struct tfc_run *r) {
   r->parked = 0;
   return true;
 }
+
+bool tfc_run_takes_time(const struct tfc_dnode *n) {
+  if (n->kind == TFC_DNODE_OP) return n->def->role != TFC_ROLE_SEND;
+  return n->kind == TFC_DNODE_LOOP || n->kind == TFC_DNODE_FEED || n->kind == TFC_DNODE_FETCH;
+}
+
+bool tfc_run_sends_more(const struct tfc_run *r) {
+  return r->ready.count && !tfc_run_takes_time(r->ready.data[r->ready.count - 1].node);
+}
