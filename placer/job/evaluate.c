@@ -6,8 +6,9 @@
 #include "placer/job/in_flight.h"
 #include "placer/job/saved_problem.h"
 #include "placer/job/table.h"
+#include "placer/job/turns.h"
 
-tfc_status tfc_job_evaluate(struct tfc_job_turns *t, struct tfc_job_outcome *out) {
+tfc_status tfc_job_evaluate(struct tfc_job_measuring *t, struct tfc_job_outcome *out) {
   tfc_status s = NULL;
   const struct tfc_job_model *m = t->model;
   struct tfc_job_candidates *c = t->candidates;
@@ -24,7 +25,8 @@ tfc_status tfc_job_evaluate(struct tfc_job_turns *t, struct tfc_job_outcome *out
     TFC_FAIL(s, k->code == TFC_OK || k->code == TFC_CANCELLED ? TFC_ABORTED : k->code,
              "the placement could not be measured: %s", k->note ? k->note : "it failed");
   tfc_job_candidates_lead(c, index);
-  TFC_TRY(s, tfc_job_measure_in_flight(t, &index, 1, tfc_job_until(t->schedule, tfc_job_shares.evaluate)));
+  TFC_TRY(s, tfc_job_measure_in_flight(c, t->journal, t->measurer, &index, 1,
+                                       tfc_job_until(t->schedule, tfc_job_shares.evaluate)));
   k = &c->list.data[index];
   TFC_TRY(s, tfc_job_table_add(c, k, "evaluated", "answer", NULL, out));
   TFC_TRY(s, tfc_job_explain_placement(m, k, out));

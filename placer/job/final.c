@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "placer/job/entries.h"
+#include "placer/job/finalists.h"
 #include "placer/job/in_flight.h"
 #include "runtime/base/units.h"
 
@@ -10,13 +12,13 @@ static const double told_from = 1.05; // a message explains why, if the answer i
                                       // this factor
 
 struct finishing {
-  struct tfc_job_turns *t;
+  struct tfc_job_measuring *t;
   uint32_t index[TFC_JOB_MOST_FINALISTS];
 };
 static tfc_status finished(void *user, const struct tfc_measured *m) {
   struct finishing *f = user;
   if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // there was no time to measure it
-  TFC_RETURN_IF_ERROR(tfc_job_turns_take(f->t, f->index[m->entry], m, "final"));
+  TFC_RETURN_IF_ERROR(tfc_job_measuring_take(f->t, f->index[m->entry], m, "final"));
   tfc_job_say(f->t->clock, false, NULL);
   return NULL;
 }
@@ -28,7 +30,7 @@ static tfc_status unordered(void *user, const struct tfc_measured *m) {
   return tfc_job_candidates_take_unordered(user, m);
 }
 
-static tfc_status measure_unordered(struct tfc_job_turns *t, double deadline_s) {
+static tfc_status measure_unordered(struct tfc_job_measuring *t, double deadline_s) {
   tfc_status s = NULL;
   const struct tfc_job_candidate *best = tfc_job_candidates_best(t->candidates);
   struct tfc_job_entries entries = {0};
@@ -56,7 +58,7 @@ out:
 
 // Explains why the placement that was reported as the best so far is not the answer, or why the answer takes longer
 // now.
-static void explain_seen(const struct tfc_job_turns *t) {
+static void explain_seen(const struct tfc_job_measuring *t) {
   const struct tfc_job_candidates *c = t->candidates;
   char a[32], b[32], d[32];
   if (c->seen == TFC_NONE) return;
@@ -77,7 +79,7 @@ static void explain_seen(const struct tfc_job_turns *t) {
                 tfc_show_us(a, c->best_seen_us), by, k->note ? k->note : "there was no time left");
 }
 
-tfc_status tfc_job_final(struct tfc_job_turns *t) {
+tfc_status tfc_job_final(struct tfc_job_measuring *t) {
   tfc_status s = NULL;
   struct finishing f = {.t = t};
   struct tfc_job_candidates *c = t->candidates;
@@ -117,7 +119,7 @@ tfc_status tfc_job_final(struct tfc_job_turns *t) {
   tfc_job_candidates_choose_finalist(c, f.index, count);
   explain_seen(t);
   count = tfc_job_finalists_by_load(c, f.index);
-  TFC_TRY(s, tfc_job_measure_in_flight(t, f.index, count, end));
+  TFC_TRY(s, tfc_job_measure_in_flight(c, t->journal, t->measurer, f.index, count, end));
   // Where loads decide, the incumbent, which has the shortest step, gives way to the answer.
   uint32_t single;
   if (t->model->o->objective == TFC_OBJECTIVE_THROUGHPUT) tfc_job_candidates_choose_by_load(c, &single);

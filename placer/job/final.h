@@ -3,8 +3,8 @@
 #ifndef TFC_PLACER_JOB_FINAL_H
 #define TFC_PLACER_JOB_FINAL_H
 
-#include "placer/job/turns.h"
+#include "placer/job/measuring.h"
 
-TFC_MUST_USE tfc_status tfc_job_final(struct tfc_job_turns *turns);
+TFC_MUST_USE tfc_status tfc_job_final(struct tfc_job_measuring *measuring);
 
 #endif

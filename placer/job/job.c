@@ -1,5 +1,5 @@
 // Runs a job from start to end: set-up, the phases one after another, and clean-up with any outcome. Only this file
-// knows all records. Phases that measure get those that measuring needs (struct tfc_job_turns), others only their own.
+// knows all records, and hands each phase those that it uses.
 #include "placer/job/job.h"
 
 #include <math.h>
@@ -169,18 +169,17 @@ static void tear_down(struct tfc_job *j) {
 // --- The phases ------------------------------------------------------------------------------------------------------
 static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
   tfc_status s = NULL;
-  struct tfc_job_turns turns = {.clock = &j->clock,
-                                .schedule = &j->schedule,
-                                .model = &j->model,
-                                .candidates = &j->candidates,
-                                .journal = &j->journal,
-                                .measurer = j->measurer,
-                                .proposers = &j->proposers};
+  struct tfc_job_measuring measuring = {.measurer = j->measurer,
+                                        .clock = &j->clock,
+                                        .schedule = &j->schedule,
+                                        .model = &j->model,
+                                        .candidates = &j->candidates,
+                                        .journal = &j->journal};
   j->clock.phase = TFC_JOB_PROFILE;
   if (!j->o->resume || j->model.calibration.link_count == 0) {
     tfc_job_candidates_clear(&j->candidates); // drops the candidates of a profile that did not end
     tfc_job_journal_forget(&j->journal);
-    TFC_TRY(s, tfc_job_profile(&turns));
+    TFC_TRY(s, tfc_job_profile(&measuring));
   } else {
     TFC_TRY(s, tfc_job_model_keep_together(&j->model, &j->clock));
   }
@@ -191,7 +190,7 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
     TFC_TRY(s, tfc_job_resume_learning(&j->clock, &j->model, &j->candidates, &j->journal, &j->proposers));
   TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->candidates, &j->proposers));
   tfc_job_candidates_predict(&j->candidates);
-  if (j->o->evaluate) return tfc_job_evaluate(&turns, out);
+  if (j->o->evaluate) return tfc_job_evaluate(&measuring, out);
   j->spent = j->o->resume && tfc_job_seconds(&j->clock) >= j->clock.total_s && tfc_job_candidates_best(&j->candidates);
   if (j->spent) {
     tfc_job_say(&j->clock, true,
@@ -200,13 +199,13 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
                 (long long)j->journal.run, j->clock.total_s);
     return NULL;
   }
-  TFC_TRY(s, tfc_job_rivals(&turns));
+  TFC_TRY(s, tfc_job_rivals(&measuring, &j->proposers));
   TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->candidates, &j->proposers));
   j->clock.phase = TFC_JOB_SEARCH;
-  TFC_TRY(s, tfc_job_search(&turns));
+  TFC_TRY(s, tfc_job_search(&measuring, &j->proposers));
   TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->candidates, &j->proposers));
   j->clock.phase = TFC_JOB_FINAL;
-  TFC_TRY(s, j->o->repeats ? tfc_job_repeat(&turns, out) : tfc_job_final(&turns));
+  TFC_TRY(s, j->o->repeats ? tfc_job_repeat(&j->candidates, j->measurer, out) : tfc_job_final(&measuring));
 out:
   return s;
 }

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/job/turns.h"
 #include "placer/measure/evaluator.h"
 
 struct learning {
-  struct tfc_job_turns *t;
+  struct tfc_job_measuring *t;
+  struct tfc_job_proposers *proposers;
   const char *algorithm;
   struct tfc_search_account account; // what the policy's own placements were so far
 };
@@ -45,9 +47,9 @@ static tfc_status observed(void *user, uint32_t index, const struct tfc_solution
   TFC_TRY(s, tfc_job_candidates_add(c, NULL, l->algorithm, "candidate", &fine, &at, &is_new));
   if (!is_new) TFC_TRY(s, tfc_job_candidates_add_again(c, at, &fine, l->algorithm, &at));
   if (l->account.samples.count) tfc_job_candidates_searched(c, at, &l->account);
-  TFC_TRY(s, tfc_job_turns_take(l->t, at, m, "screen"));
-  TFC_TRY(s, tfc_job_turns_learn(l->t, at, m));
-  TFC_TRY(s, tfc_job_proposers_measured(l->t->proposers, l->algorithm, true, c->list.data[at].predicted_us,
+  TFC_TRY(s, tfc_job_measuring_take(l->t, at, m, "screen"));
+  TFC_TRY(s, tfc_job_measuring_learn(l->t, at, m));
+  TFC_TRY(s, tfc_job_proposers_measured(l->proposers, l->algorithm, true, c->list.data[at].predicted_us,
                                         c->list.data[at].median_us));
   TFC_TRY(s, keep_sequence(c, at, candidate));
   tfc_job_candidates_consider(c, at);
@@ -57,12 +59,13 @@ out:
   return s;
 }
 
-tfc_status tfc_job_learn(struct tfc_job_turns *t, const struct tfc_algo *algo, double until_s, uint32_t measurements) {
+tfc_status tfc_job_learn(struct tfc_job_measuring *t, struct tfc_job_proposers *proposers, const struct tfc_algo *algo,
+                         double until_s, uint32_t measurements) {
   tfc_status s = NULL;
   struct tfc_evaluator *evaluator = NULL;
   struct tfc_solution found = {0};
   const struct tfc_problem *p = tfc_job_model_search_problem(t->model);
-  struct learning l = {t, algo->name, {.before = TFC_TIME_MAX, .after = TFC_TIME_MAX}};
+  struct learning l = {t, proposers, algo->name, {.before = TFC_TIME_MAX, .after = TFC_TIME_MAX}};
   const struct tfc_job_options *o = t->model->o;
   struct tfc_measure_settings settings = {.warmup = 1,
                                           .block = 5,
@@ -77,9 +80,10 @@ tfc_status tfc_job_learn(struct tfc_job_turns *t, const struct tfc_algo *algo, d
                               .cancel = o->cancel,
                               .guide = o->search.guide,
                               .samples = &l.account.samples,
-                              .simulated = &t->proposers->evaluations};
+                              .simulated = &proposers->evaluations};
   uint64_t evaluations = 0;
-  if (!tfc_job_proposers_may_search(t->proposers, o->evaluations, 0, &budget.simulations)) return NULL;
+  const char *winner = NULL;
+  if (!tfc_job_proposers_may_search(proposers, o->evaluations, 0, &budget.simulations)) return NULL;
   TFC_TRY(s, tfc_solution_init(&found, p));
   TFC_TRY(s, tfc_evaluator_measured(t->measurer, tfc_job_model_search_subject(t->model), p, &settings, observed, &l,
                                     &evaluator));
@@ -92,7 +96,8 @@ tfc_status tfc_job_learn(struct tfc_job_turns *t, const struct tfc_algo *algo, d
     s = NULL;
   }
   if (!s && tfc_job_cancelled(t->clock)) s = tfc_status_make(TFC_CANCELLED, "interrupted");
-  if (!s) s = tfc_job_turns_confirm(t, former);
+  if (!s) s = tfc_job_turns_confirm(t, former, &winner);
+  if (winner) tfc_job_proposers_won(proposers, winner);
 out:
   tfc_evaluator_free(evaluator);
   tfc_solution_deinit(&found);

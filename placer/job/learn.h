@@ -4,10 +4,11 @@
 #define TFC_PLACER_JOB_LEARN_H
 
 #include "placer/algo/algo.h"
-#include "placer/job/turns.h"
+#include "placer/job/measuring.h"
+#include "placer/job/proposers.h"
 
 // Runs the learner `algo` until `until_s` seconds of the job are over, with at most `measurements` measurements.
-TFC_MUST_USE tfc_status tfc_job_learn(struct tfc_job_turns *turns, const struct tfc_algo *algo, double until_s,
-                                      uint32_t measurements);
+TFC_MUST_USE tfc_status tfc_job_learn(struct tfc_job_measuring *measuring, struct tfc_job_proposers *proposers,
+                                      const struct tfc_algo *algo, double until_s, uint32_t measurements);
 
 #endif

@@ -57,7 +57,7 @@ static double dispatch_of(const struct tfc_measured *m) {
 }
 
 struct profiling {
-  struct tfc_job_turns *t;
+  struct tfc_job_measuring *t;
   const uint32_t *device; // [entry]; TFC_NONE: the undivided machine
   char *trouble;          // why the first run that failed did so; NULL: none failed
   tfc_code trouble_code;
@@ -135,7 +135,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
     }
   }
   TFC_TRY(s, tfc_job_candidates_push(c, &known, &index));
-  TFC_TRY(s, tfc_job_turns_take(p->t, index, &seen, "profile"));
+  TFC_TRY(s, tfc_job_measuring_take(p->t, index, &seen, "profile"));
   const struct tfc_job_candidate *k = &c->list.data[index];
   if (isfinite(k->median_us)) {
     char text[32];
@@ -159,13 +159,13 @@ static tfc_status weighed(void *user, const struct tfc_measured *m) {
   return tfc_job_model_learn(p->t->model, m, true);
 }
 
-static double moment(const struct tfc_job_turns *t, double share) {
+static double moment(const struct tfc_job_measuring *t, double share) {
   return tfc_job_moment(t->clock, tfc_job_until(t->schedule, share));
 }
 
 static tfc_status profile_steps(struct profiling *p) {
   tfc_status s = NULL;
-  struct tfc_job_turns *t = p->t;
+  struct tfc_job_measuring *t = p->t;
   struct tfc_job_model *model = t->model;
   uint32_t count = 0, nodes = model->o->graph->node_count;
   uint32_t *device = calloc(model->info->device_count + 2u, sizeof *device);
@@ -224,7 +224,7 @@ out:
   return s;
 }
 
-tfc_status tfc_job_profile(struct tfc_job_turns *t) {
+tfc_status tfc_job_profile(struct tfc_job_measuring *t) {
   tfc_status s = NULL;
   struct tfc_job_model *model = t->model;
   const struct tfc_job_candidates *c = t->candidates;

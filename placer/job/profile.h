@@ -3,9 +3,9 @@
 #ifndef TFC_PLACER_JOB_PROFILE_H
 #define TFC_PLACER_JOB_PROFILE_H
 
-#include "placer/job/turns.h"
+#include "placer/job/measuring.h"
 
 // Fails if no device could run the step, with the reason of the first failure.
-TFC_MUST_USE tfc_status tfc_job_profile(struct tfc_job_turns *turns);
+TFC_MUST_USE tfc_status tfc_job_profile(struct tfc_job_measuring *measuring);
 
 #endif

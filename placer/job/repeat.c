@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "placer/job/entries.h"
 #include "placer/measure/evaluator.h"
 #include "runtime/base/random.h"
 
@@ -25,14 +26,15 @@ static tfc_status took(void *user, const struct tfc_measured *m) {
   return NULL;
 }
 
-static tfc_status measure_some(struct tfc_job_turns *t, struct tfc_job_outcome *out, const uint32_t *order,
-                               const uint32_t *index, uint32_t count) {
+static tfc_status measure_some(const struct tfc_job_candidates *c, struct tfc_measurer *measurer,
+                               struct tfc_job_outcome *out, const uint32_t *order, const uint32_t *index,
+                               uint32_t count) {
   tfc_status s = NULL;
   struct tfc_job_entries entries = {0};
   struct tfc_job_pair *pairs[AT_ONCE] = {NULL};
   uint32_t known[AT_ONCE];
   for (uint32_t i = 0; i < count; i++) known[i] = index[order[i]], pairs[i] = &out->pairs[order[i]];
-  TFC_TRY(s, tfc_job_entries_make(t->candidates, known, count, TFC_NONE, &entries));
+  TFC_TRY(s, tfc_job_entries_make(c, known, count, TFC_NONE, &entries));
   struct tfc_measure_batch batch = {.entries = entries.list,
                                     .count = count,
                                     .reference = TFC_NONE,
@@ -40,8 +42,8 @@ static tfc_status measure_some(struct tfc_job_turns *t, struct tfc_job_outcome *
                                     .block = 5,
                                     .blocks = 1,
                                     .best_us = (double)NAN,
-                                    .trace = t->model->trace};
-  TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, took, &(struct again){t->model->info, pairs}));
+                                    .trace = c->model->trace};
+  TFC_TRY(s, tfc_measurer_run(measurer, &batch, took, &(struct again){c->model->info, pairs}));
 out:
   tfc_job_entries_deinit(&entries);
   return s;
@@ -70,25 +72,26 @@ no_memory:
   return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
 }
 
-tfc_status tfc_job_repeat(struct tfc_job_turns *t, struct tfc_job_outcome *out) {
+tfc_status tfc_job_repeat(const struct tfc_job_candidates *c, struct tfc_measurer *measurer,
+                          struct tfc_job_outcome *out) {
   tfc_status s = NULL;
   struct tfc_random random;
-  uint32_t *index = malloc((t->candidates->list.count + 1) * sizeof *index);
-  uint32_t *order = malloc((t->candidates->list.count + 1) * sizeof *order);
+  uint32_t *index = malloc((c->list.count + 1) * sizeof *index);
+  uint32_t *order = malloc((c->list.count + 1) * sizeof *order);
   if (!index || !order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, begin_pairs(t->candidates, out, index));
-  tfc_random_init(&random, (uint64_t)t->model->o->execution.seed + 29);
+  TFC_TRY(s, begin_pairs(c, out, index));
+  tfc_random_init(&random, (uint64_t)c->model->o->execution.seed + 29);
   const uint32_t count = out->pair_count;
   for (uint32_t i = 0; i < count; i++) order[i] = i;
-  for (uint32_t round = 0; round < t->model->o->repeats; round++) {
-    tfc_job_say(t->clock, false, "measuring %u placements again, %u of %u", count, round + 1, t->model->o->repeats);
+  for (uint32_t round = 0; round < c->model->o->repeats; round++) {
+    tfc_job_say(c->clock, false, "measuring %u placements again, %u of %u", count, round + 1, c->model->o->repeats);
     for (uint32_t i = count; i > 1; i--) {
       uint32_t other = (uint32_t)tfc_random_below(&random, i), kept = order[i - 1];
       order[i - 1] = order[other], order[other] = kept;
     }
     for (uint32_t i = 0; i < count; i += AT_ONCE) {
-      if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
-      TFC_TRY(s, measure_some(t, out, order + i, index, count - i < AT_ONCE ? count - i : AT_ONCE));
+      if (tfc_job_cancelled(c->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
+      TFC_TRY(s, measure_some(c, measurer, out, order + i, index, count - i < AT_ONCE ? count - i : AT_ONCE));
     }
   }
 out:

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/job/turns.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
 
 enum { RIVALS_MEASURED = 3 };
 
-static tfc_status add_rival(struct tfc_job_turns *t, const char *name, const struct tfc_solution *solution,
+static tfc_status add_rival(struct tfc_job_measuring *t, const char *name, const struct tfc_solution *solution,
                             const char *role, uint32_t *list, uint32_t *count) {
   bool is_new = false;
   for (uint32_t i = 0; i < t->candidates->list.count; i++) // does nothing if a resumed run has this candidate already
@@ -22,7 +23,7 @@ static tfc_status add_rival(struct tfc_job_turns *t, const char *name, const str
   return NULL;
 }
 
-static tfc_status add_expert(struct tfc_job_turns *t, uint32_t *list, uint32_t *count) {
+static tfc_status add_expert(struct tfc_job_measuring *t, uint32_t *list, uint32_t *count) {
   struct tfc_solution solution = {0};
   char *note = NULL;
   tfc_status s = NULL;
@@ -42,7 +43,7 @@ out:
   return s;
 }
 
-static tfc_status add_file(struct tfc_job_turns *t, const char *text, uint32_t *list, uint32_t *count) {
+static tfc_status add_file(struct tfc_job_measuring *t, const char *text, uint32_t *list, uint32_t *count) {
   struct tfc_solution solution = {0};
   struct tfc_placement *placement = NULL;
   struct tfc_graph *graph = NULL;
@@ -78,7 +79,7 @@ static int by_value(const void *a, const void *b) {
 
 // Returns how many heuristics there is time to measure in addition to the rivals that must be measured. After four
 // tenths of the job the time belongs to the search, which usually finds better placements than any heuristic.
-static uint32_t measured_heuristics(const struct tfc_job_turns *t, uint32_t must) {
+static uint32_t measured_heuristics(const struct tfc_job_measuring *t, uint32_t must) {
   double step_us = INFINITY,
          left = tfc_job_until(t->schedule, tfc_job_shares.heuristics_until) - tfc_job_seconds(t->clock);
   for (uint32_t i = 0; i < t->candidates->list.count; i++)
@@ -91,7 +92,8 @@ static uint32_t measured_heuristics(const struct tfc_job_turns *t, uint32_t must
 }
 
 // Simulates the heuristics, and measures the best ones that differ from each other.
-static tfc_status add_heuristics(struct tfc_job_turns *t, uint32_t *list, uint32_t *count) {
+static tfc_status add_heuristics(struct tfc_job_measuring *t, struct tfc_job_proposers *proposers, uint32_t *list,
+                                 uint32_t *count) {
   tfc_status s = NULL;
   double(*order)[2] = NULL;
   uint32_t first = (uint32_t)t->candidates->list.count;
@@ -110,9 +112,9 @@ static tfc_status add_heuristics(struct tfc_job_turns *t, uint32_t *list, uint32
                                          .threads = (uint32_t)t->model->o->execution.threads,
                                          .cancel = t->model->o->cancel};
     struct tfc_solution fine = {0};
-    if (!tfc_job_proposers_may_search(t->proposers, t->model->o->evaluations, 0, &options.evaluations)) break;
+    if (!tfc_job_proposers_may_search(proposers, t->model->o->evaluations, 0, &options.evaluations)) break;
     s = tfc_search(tfc_job_model_search_problem(t->model), &options, &outcome);
-    t->proposers->evaluations += outcome.evaluations;
+    proposers->evaluations += outcome.evaluations;
     if (!s && outcome.best.device && outcome.value < TFC_TIME_MAX && outcome.excess == 0) {
       s = tfc_job_model_found(t->model, &outcome.best, &fine);
       if (!s) s = tfc_job_candidates_add(t->candidates, (*a)->name, (*a)->name, "heuristic", &fine, &index, &is_new);
@@ -151,7 +153,7 @@ out:
   return s;
 }
 
-tfc_status tfc_job_rivals(struct tfc_job_turns *t) {
+tfc_status tfc_job_rivals(struct tfc_job_measuring *t, struct tfc_job_proposers *proposers) {
   tfc_status s = NULL;
   const struct tfc_job_options *o = t->model->o;
   struct tfc_job_candidates *c = t->candidates;
@@ -161,7 +163,7 @@ tfc_status tfc_job_rivals(struct tfc_job_turns *t) {
   const uint32_t former = c->best; // a single device, or the incumbent of the run that is resumed
   if (o->device_strings == TFC_STRINGS_BASELINE) TFC_TRY(s, add_expert(t, list, &count));
   for (uint32_t i = 0; i < o->baseline_count && count < 32; i++) TFC_TRY(s, add_file(t, o->baselines[i], list, &count));
-  if (t->model->info->device_count > 1) TFC_TRY(s, add_heuristics(t, list, &count));
+  if (t->model->info->device_count > 1) TFC_TRY(s, add_heuristics(t, proposers, list, &count));
   if (count == 0) goto out;
   // the first batch has no reference: it would be a single device, which takes too long to be run again
   tfc_job_candidates_lead(c, TFC_NONE);

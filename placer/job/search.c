@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "placer/job/learn.h"
+#include "placer/job/turns.h"
 #include "runtime/base/random.h"
 
 // LEARNS_FROM: with fewer measurements a learner would not learn anything, as it proposes four placements at a time.
@@ -19,7 +20,8 @@ static const double stale_end = 6;
 static const double near_simulated = 1.12, near_drawn = 1.05;
 
 struct searching {
-  struct tfc_job_turns *t;
+  struct tfc_job_measuring *t;
+  struct tfc_job_proposers *proposers;
   struct tfc_random random;
   struct tfc_solution searched;       // what the last round found; device NULL: there was no round yet
   struct tfc_learned_opinion opinion; // of this round
@@ -32,7 +34,7 @@ struct searching {
 
 // Estimates `expected`. If steps are slow, the time ends before the measurements do.
 static void expect(struct searching *x, double end_s) {
-  const struct tfc_job_turns *t = x->t;
+  const struct tfc_job_measuring *t = x->t;
   const double now = tfc_job_seconds(t->clock);
   const uint32_t made = t->candidates->episodes - x->begun_with;
   x->expected = t->schedule->measurements;
@@ -43,7 +45,7 @@ static void expect(struct searching *x, double end_s) {
 
 // Whether rounds of search may simulate any more placements. *out_left: how many; 0 with true: any number.
 static bool may_search(const struct searching *x, uint64_t *out_left) {
-  return tfc_job_proposers_may_search(x->t->proposers, x->t->model->o->evaluations, x->held, out_left);
+  return tfc_job_proposers_may_search(x->proposers, x->t->model->o->evaluations, x->held, out_left);
 }
 
 static uint32_t distance(const struct tfc_problem *p, const struct tfc_solution *a, const struct tfc_solution *b) {
@@ -68,7 +70,7 @@ static tfc_status perturb(const struct tfc_problem *p, const struct tfc_solution
   return NULL;
 }
 
-static tfc_status offer(struct tfc_job_turns *t, const struct tfc_solution *solution, const char *algorithm,
+static tfc_status offer(struct tfc_job_measuring *t, const struct tfc_solution *solution, const char *algorithm,
                         double limit_us, uint32_t *list, uint32_t *count) {
   bool is_new = false;
   uint32_t index;
@@ -116,7 +118,7 @@ static tfc_status searching_names(const struct tfc_job_options *o, char **out, b
   return NULL;
 }
 
-static tfc_status offer_found(struct tfc_job_turns *t, const struct tfc_solution *solution, const char *algorithm,
+static tfc_status offer_found(struct tfc_job_measuring *t, const struct tfc_solution *solution, const char *algorithm,
                               double limit_us, uint32_t *list, uint32_t *count) {
   tfc_status s = NULL;
   struct tfc_solution fine = {0};
@@ -202,7 +204,7 @@ static struct proposal *next_of(struct searching *x, struct proposals *of) {
     for (uint32_t k = 0; k < of->count && first; k++)
       first = of->list[k].used || k == i || strcmp(of->list[k].algorithm, p->algorithm) != 0 || of->list[k].us >= p->us;
     if (!first) continue;
-    const double draw = tfc_job_proposers_draw(x->t->proposers, p->algorithm, tfc_job_is_learned(o, p->algorithm),
+    const double draw = tfc_job_proposers_draw(x->proposers, p->algorithm, tfc_job_is_learned(o, p->algorithm),
                                                x->expected, &x->random);
     if (draw > highest) highest = draw, best = p;
   }
@@ -222,10 +224,29 @@ static tfc_status world_of(struct searching *x, uint32_t round, struct tfc_learn
   return NULL;
 }
 
+// Measures candidates in turns, and counts for each algorithm how many of its placements were measured, also if an
+// error ends the batch.
+static tfc_status measure(struct searching *x, const uint32_t *list, uint32_t count) {
+  const struct tfc_job_candidates *c = x->t->candidates;
+  const struct tfc_job_options *o = x->t->model->o;
+  tfc_status s = tfc_job_turns_measure(x->t, list, count, false);
+  for (uint32_t i = 0; i < count; i++) {
+    const struct tfc_job_candidate *k = &c->list.data[list[i]];
+    if (!k->episode) continue; // there was no time to measure it
+    tfc_status counted = tfc_job_proposers_measured(x->proposers, k->algorithm, tfc_job_is_learned(o, k->algorithm),
+                                                    k->predicted_us, k->median_us);
+    if (s)
+      tfc_status_free(counted);
+    else
+      s = counted;
+  }
+  return s;
+}
+
 static tfc_status search_round(struct searching *x, const char *names, uint32_t round, double seconds,
                                uint64_t evaluations, uint32_t *out_measured) {
   tfc_status s = NULL;
-  struct tfc_job_turns *t = x->t;
+  struct tfc_job_measuring *t = x->t;
   const struct tfc_job_model *m = t->model;
   struct tfc_search_outcome outcome = {0};
   struct tfc_learned_world world = {0};
@@ -233,6 +254,7 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
   struct proposals found = {0};
   const struct tfc_problem *p = NULL;
   uint32_t list[BATCH], count = 0;
+  const char *winner = NULL;
   if (m->learned) tfc_learned_draw(m->learned, &x->random, &x->opinion);
   x->near = tfc_job_model_predicts(m) ? near_drawn : near_simulated;
   TFC_TRY(s, world_of(x, round, &world, &p));
@@ -249,7 +271,7 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
                                        .start = started ? &start : NULL};
   options.settings.algorithms = names; // without the learners
   TFC_TRY(s, tfc_search(p, &options, &outcome));
-  t->proposers->evaluations += outcome.evaluations;
+  x->proposers->evaluations += outcome.evaluations;
   if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
   found.list = calloc(outcome.entry_count + 1u, sizeof *found.list);
   if (!found.list) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -261,7 +283,7 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
       if (e->solution.device && e->excess == 0 && e->value < TFC_TIME_MAX)
         TFC_TRY(s, propose(x, &found, &e->solution, e->algorithm));
     }
-    tfc_search_account_add(&t->proposers->searches, &outcome.learned);
+    tfc_search_account_add(&x->proposers->searches, &outcome.learned);
     for (struct proposal *k = found.count ? found.list : NULL; k && count < BATCH; k = next_of(x, &found)) {
       k->used = true;
       TFC_TRY(s, offer(t, &k->solution, k->algorithm, INFINITY, list, &count));
@@ -279,8 +301,9 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
   uint32_t left = tfc_job_measurements_left(t->schedule, t->candidates->episodes);
   if (count > left) count = left;
   const uint32_t former = t->candidates->best;
-  if (count) TFC_TRY(s, tfc_job_turns_measure(t, list, count, false));
-  if (count) TFC_TRY(s, tfc_job_turns_confirm(t, former));
+  if (count) TFC_TRY(s, measure(x, list, count));
+  if (count) TFC_TRY(s, tfc_job_turns_confirm(t, former, &winner));
+  if (winner) tfc_job_proposers_won(x->proposers, winner);
   *out_measured = count;
 out:
   if (near.device) tfc_solution_deinit(&near);
@@ -294,18 +317,19 @@ out:
 // Measures random placements to check the simulator: equally many on two devices, on three, and so on. If devices are
 // alike, there are few different placements on few devices; a placement that was already measured is replaced by a new
 // draw.
-static tfc_status measure_random(struct tfc_job_turns *t, struct tfc_random *random) {
+static tfc_status measure_random(struct searching *x) {
   tfc_status s = NULL;
+  const struct tfc_job_measuring *t = x->t;
   const struct tfc_job_options *o = t->model->o;
   struct tfc_solution solution = {0};
   uint32_t measured = 0;
   for (uint32_t i = 0; measured < o->random_first && i < 4 * o->random_first && !tfc_job_cancelled(t->clock); i++) {
     const struct tfc_problem *p = t->model->problem; // each rebuild makes a new problem
-    uint32_t used = 1 + i % p->device_count, first = (uint32_t)tfc_random_below(random, p->device_count), index;
+    uint32_t used = 1 + i % p->device_count, first = (uint32_t)tfc_random_below(&x->random, p->device_count), index;
     bool is_new = false;
     TFC_TRY(s, tfc_solution_init(&solution, p));
     for (uint32_t u = 0; u < p->unit_count; u++) {
-      uint32_t d = (first + (uint32_t)tfc_random_below(random, used)) % p->device_count;
+      uint32_t d = (first + (uint32_t)tfc_random_below(&x->random, used)) % p->device_count;
       for (uint32_t k = 0; k < p->device_count && !tfc_problem_allows(p, u, d); k++) d = (d + 1) % p->device_count;
       solution.device[u] = (tfc_device_id)d;
     }
@@ -313,7 +337,7 @@ static tfc_status measure_random(struct tfc_job_turns *t, struct tfc_random *ran
             tfc_job_candidates_add(t->candidates, NULL, "random placement", "candidate", &solution, &index, &is_new));
     tfc_solution_deinit(&solution);
     measured += is_new;
-    if (is_new) TFC_TRY(s, tfc_job_turns_measure(t, &index, 1, false));
+    if (is_new) TFC_TRY(s, measure(x, &index, 1));
     // as often as searches do
     if (is_new && measured % BATCH == 0) TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));
   }
@@ -330,19 +354,19 @@ static uint32_t least_of(uint32_t a, uint32_t b) {
 // Returns how many measurements a learner gets beside other algorithms, if `count` learners in all and `after` after
 // this one take part. With credit it gets two shares; without it, only what all learned policies together may take.
 static uint32_t learner_budget(const struct searching *x, const struct tfc_algo *algo, uint32_t count, uint32_t after) {
-  const struct tfc_job_turns *t = x->t;
+  const struct tfc_job_measuring *t = x->t;
   const uint32_t budget = tfc_job_measurements_left(t->schedule, t->candidates->episodes) / (2 * count);
-  const struct tfc_job_proposer *known = tfc_job_proposers_find(t->proposers, algo->name);
+  const struct tfc_job_proposer *known = tfc_job_proposers_find(x->proposers, algo->name);
   const bool earned = known && known->won;
   const double share = (earned ? 2 : 1) * tfc_job_shares.learner_measurements * x->expected / count;
   const uint32_t most = least_of(budget, (uint32_t)share);
-  return earned ? most : least_of(most, tfc_job_proposers_unearned_left(t->proposers, x->expected) / (after + 1));
+  return earned ? most : least_of(most, tfc_job_proposers_unearned_left(x->proposers, x->expected) / (after + 1));
 }
 
 // Runs each learner in turn, with a share of the time and of the measurements that are left.
 static tfc_status learn(const struct searching *x, double end_s, bool alone) {
   tfc_status s = NULL;
-  struct tfc_job_turns *t = x->t;
+  struct tfc_job_measuring *t = x->t;
   uint32_t count = 0, begun = 0;
   const struct tfc_job_options *o = t->model->o;
   for (const struct tfc_algo *const *a = o->learned; *a; a++) count += takes_part(o, *a);
@@ -354,7 +378,7 @@ static tfc_status learn(const struct searching *x, double end_s, bool alone) {
     const double now = tfc_job_seconds(t->clock), left = end_s - now;
     if (!alone && each < LEARNS_FROM) continue;
     if (each && left > 0)
-      TFC_TRY(s, tfc_job_learn(t, *a, now + (alone ? 1 : tfc_job_shares.learner) * left / count, each));
+      TFC_TRY(s, tfc_job_learn(t, x->proposers, *a, now + (alone ? 1 : tfc_job_shares.learner) * left / count, each));
   }
   TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));
 out:
@@ -364,17 +388,17 @@ out:
 // Whether the learners run now: the search no longer finds anything better, or anything that was not measured yet, or
 // it has no evaluations left, or the learners' share of the time or of the measurements begins.
 static bool learners_turn(const struct searching *x, double stale, uint32_t idle, double learn_from_s) {
-  const struct tfc_job_turns *t = x->t;
+  const struct tfc_job_measuring *t = x->t;
   uint64_t left;
   return stale >= stale_end || idle >= IDLE_END || tfc_job_seconds(t->clock) >= learn_from_s ||
          t->candidates->episodes >= (uint32_t)(tfc_job_shares.learn_measurements * t->schedule->measurements) ||
          !may_search(x, &left);
 }
 
-tfc_status tfc_job_search(struct tfc_job_turns *t) {
+tfc_status tfc_job_search(struct tfc_job_measuring *t, struct tfc_job_proposers *proposers) {
   tfc_status s = NULL;
   const struct tfc_job_options *o = t->model->o;
-  struct searching x = {.t = t};
+  struct searching x = {.t = t, .proposers = proposers};
   char *names = NULL;
   bool learns = false;
   uint32_t idle = 0;
@@ -382,7 +406,7 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
   tfc_random_init(&x.random, (uint64_t)o->execution.seed + 17);
   if (t->model->info->device_count < 2) return NULL;
   TFC_TRY(s, searching_names(o, &names, &learns));
-  if (o->random_first) TFC_TRY(s, measure_random(t, &x.random));
+  if (o->random_first) TFC_TRY(s, measure_random(&x));
   // Even if profile and rivals took longer than planned, a little time remains for search and learning.
   const double now = tfc_job_seconds(t->clock);
   tfc_job_begin_search(t->schedule, now);
@@ -423,7 +447,7 @@ tfc_status tfc_job_search(struct tfc_job_turns *t) {
     stale = gained ? 0 : stale + (stale > 0 ? tfc_job_shares.stale_round : 1);
     if (measured_now) {
       TFC_TRY(s, tfc_job_journal_rebuild(t->journal, t->model));
-      TFC_TRY(s, tfc_job_journal_progress(t->journal, t->model, t->candidates, t->proposers));
+      TFC_TRY(s, tfc_job_journal_progress(t->journal, t->model, t->candidates, proposers));
     }
   }
 out:

@@ -3,8 +3,9 @@
 #ifndef TFC_PLACER_JOB_SEARCH_H
 #define TFC_PLACER_JOB_SEARCH_H
 
-#include "placer/job/turns.h"
+#include "placer/job/measuring.h"
+#include "placer/job/proposers.h"
 
-TFC_MUST_USE tfc_status tfc_job_search(struct tfc_job_turns *turns);
+TFC_MUST_USE tfc_status tfc_job_search(struct tfc_job_measuring *measuring, struct tfc_job_proposers *proposers);
 
 #endif

@@ -1,37 +1,16 @@
 #include "placer/job/turns.h"
 
 #include <math.h>
-#include <string.h>
 
-#include "placer/job/lesson.h"
+#include "placer/job/entries.h"
+#include "placer/job/finalists.h"
 
-double tfc_job_turns_search_end_s(const struct tfc_job_turns *t) {
+double tfc_job_turns_search_end_s(const struct tfc_job_measuring *t) {
   return tfc_job_search_end_s(t->schedule, tfc_job_final_s(t->candidates, t->schedule));
 }
 
-tfc_status tfc_job_turns_take(struct tfc_job_turns *t, uint32_t index, const struct tfc_measured *m,
-                              const char *phase) {
-  const bool final = strcmp(phase, "final") == 0;
-  TFC_RETURN_IF_ERROR(tfc_job_candidates_take(t->candidates, index, m, final));
-  TFC_RETURN_IF_ERROR(tfc_job_journal_measured(t->journal, t->candidates, index, m, phase, final));
-  const struct tfc_job_candidate *k = &t->candidates->list.data[index];
-  t->model->by_records |= m->by_records;
-  if (k->whole || k->single) return NULL;
-  if (!final && k->solution.device) tfc_job_model_learn_memory(t->model, &k->solution, m);
-  return m->profile_count ? tfc_job_model_see(t->model, m) : NULL;
-}
-
-tfc_status tfc_job_turns_learn(struct tfc_job_turns *t, uint32_t index, const struct tfc_measured *m) {
-  const struct tfc_job_candidate *k = &t->candidates->list.data[index];
-  if (k->whole || !k->solution.device || k->state != TFC_RESULT_OK || !(k->median_us > 0)) return NULL;
-  // The model learns the median as measured, not the level. Levels are ratios to the incumbent of that time. Each new
-  // incumbent was measured a little too fast by luck, so levels become too low. The drift of the machine matters less,
-  // because newer samples have a larger weight than older ones.
-  return tfc_job_lesson(t->model, &k->solution, k->median_us, m);
-}
-
 struct measuring {
-  struct tfc_job_turns *turns;
+  struct tfc_job_measuring *t;
   const uint32_t *index; // [entry] its candidate; the last entry is the reference
   const struct tfc_measure_entry *entries;
   uint32_t count;
@@ -39,24 +18,20 @@ struct measuring {
 };
 static tfc_status measured(void *user, const struct tfc_measured *m) {
   struct measuring *b = user;
-  struct tfc_job_candidates *c = b->turns->candidates;
+  struct tfc_job_candidates *c = b->t->candidates;
   if (m->entry >= b->count) return NULL; // this is the reference
   const uint32_t index = b->index[m->entry];
   if (m->state == TFC_RESULT_CUT && m->step_count == 0) return NULL; // there was no time to measure it
-  TFC_RETURN_IF_ERROR(tfc_job_turns_take(b->turns, index, m, "screen"));
+  TFC_RETURN_IF_ERROR(tfc_job_measuring_take(b->t, index, m, "screen"));
   tfc_job_candidates_level(c, index, b->reference_us);
-  TFC_RETURN_IF_ERROR(tfc_job_turns_learn(b->turns, index, m));
+  TFC_RETURN_IF_ERROR(tfc_job_measuring_learn(b->t, index, m));
   const struct tfc_measure_entry *e = &b->entries[m->entry];
   TFC_RETURN_IF_ERROR(tfc_job_candidates_keep_sequence(c, index, e->sequence, e->sequence_count));
   const struct tfc_job_candidate *k = &c->list.data[index];
-  if (k->episode && k->algorithm)
-    TFC_RETURN_IF_ERROR(tfc_job_proposers_measured(b->turns->proposers, k->algorithm,
-                                                   tfc_job_is_learned(b->turns->model->o, k->algorithm),
-                                                   k->predicted_us, k->median_us));
   if (m->state == TFC_RESULT_FAILED)
-    tfc_job_say(b->turns->clock, true, "%s: %s", k->name, m->message ? m->message : "failed");
+    tfc_job_say(b->t->clock, true, "%s: %s", k->name, m->message ? m->message : "failed");
   if (!k->baseline || !k->heuristic) tfc_job_candidates_consider(c, index);
-  tfc_job_say(b->turns->clock, false, NULL);
+  tfc_job_say(b->t->clock, false, NULL);
   return NULL;
 }
 
@@ -71,11 +46,11 @@ static bool time_for_reference(double step_us, double left_s, uint32_t *count) {
   return false;
 }
 
-tfc_status tfc_job_turns_measure(struct tfc_job_turns *t, const uint32_t *index, uint32_t count, bool thorough) {
+tfc_status tfc_job_turns_measure(struct tfc_job_measuring *t, const uint32_t *index, uint32_t count, bool thorough) {
   tfc_status s = NULL;
   const struct tfc_job_options *o = t->model->o;
   const struct tfc_job_candidates *c = t->candidates;
-  struct measuring b = {.turns = t, .index = index};
+  struct measuring b = {.t = t, .index = index};
   struct tfc_job_entries entries = {0};
   const struct tfc_job_candidate *incumbent = tfc_job_candidates_best(c);
   double best = (double)NAN, end = tfc_job_turns_search_end_s(t);
@@ -117,12 +92,13 @@ static tfc_status confirmed(void *user, const struct tfc_measured *m) {
   return NULL;
 }
 
-tfc_status tfc_job_turns_confirm(struct tfc_job_turns *t, uint32_t former) {
+tfc_status tfc_job_turns_confirm(struct tfc_job_measuring *t, uint32_t former, const char **out_winner) {
   tfc_status s = NULL;
   struct tfc_job_candidates *c = t->candidates;
   const struct tfc_job_candidate *now = tfc_job_candidates_best(c);
   struct tfc_job_entries entries = {0};
   double ratio = (double)NAN;
+  *out_winner = NULL;
   if (!now || former == TFC_NONE || former == c->best || !c->list.data[former].solution.device) return NULL;
   const double left = tfc_job_turns_search_end_s(t) - tfc_job_seconds(t->clock);
   const double steps = (2 * CONFIRM_BLOCKS + 1) * CONFIRM_BLOCK + 2 * (TFC_ADAPT_ORDER_STEPS + 1);
@@ -139,7 +115,7 @@ tfc_status tfc_job_turns_confirm(struct tfc_job_turns *t, uint32_t former) {
                                     .deadline_s = tfc_job_moment(t->clock, tfc_job_turns_search_end_s(t))};
   TFC_TRY(s, tfc_measurer_run(t->measurer, &batch, confirmed, &ratio));
   if (!isfinite(ratio)) goto out;
-  if (ratio < 1 && now->algorithm) tfc_job_proposers_won(t->proposers, now->algorithm);
+  if (ratio < 1) *out_winner = now->algorithm;
   tfc_job_candidates_confirm(c, former, ratio);
 out:
   tfc_job_entries_deinit(&entries);

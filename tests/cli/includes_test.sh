@@ -7,7 +7,7 @@ failed=0
 
 # placer/job is one line: a file includes only headers of files that come before it in this list, so its calls go one
 # way, too.
-line=(clock outcome options schedule together model given candidates entries finalists proposers journal resume lesson turns room profile
+line=(clock outcome options schedule together model given candidates entries finalists proposers journal resume lesson measuring turns room profile
   rivals learn search in_flight final repeat saved_problem table explain document evaluate answer account job)
 for file in placer/job/*.[ch]; do
   own=$(basename "${file%.*}") before=none

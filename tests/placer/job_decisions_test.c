@@ -171,7 +171,7 @@ static void time_for(void **state) {
                                      {.median_us = 1e3}, // not a single device
                                      {.single = true, .median_us = (double)NAN}};
   struct tfc_job_clock clock = {.before_s = 3};
-  const struct tfc_job_turns t = {.clock = &clock, .schedule = &schedule, .candidates = &c};
+  const struct tfc_job_measuring t = {.clock = &clock, .schedule = &schedule, .candidates = &c};
   c.list.data = rows, c.list.count = 4;
   static const struct {
     double used_s; // of 40
@@ -235,9 +235,11 @@ static void proposals(void **state) {
   struct tfc_job_schedule schedule = {.measurements = 40};
   const struct tfc_job_options o = {.learned = learners};
   const struct tfc_job_model model = {.o = &o};
-  struct tfc_job_turns t = {.model = (struct tfc_job_model *)(uintptr_t)&model, .schedule = &schedule};
-  t.proposers = &proposers;
-  struct searching x = {.t = &t, .near = near_simulated, .expected = 0}; // no measurement for a learner without credit
+  struct tfc_job_measuring t = {.model = (struct tfc_job_model *)(uintptr_t)&model, .schedule = &schedule};
+  struct searching x = {.t = &t,
+                        .proposers = &proposers,
+                        .near = near_simulated,
+                        .expected = 0}; // no measurement for a learner without credit
   tfc_random_init(&x.random, 4);
   struct proposal list[] = {{.algorithm = "lns", .us = 112},  {.algorithm = "lns", .us = 100},
                             {.algorithm = "heft", .us = 113}, {.algorithm = "lns", .us = 105},
@@ -328,8 +330,8 @@ static void learners_shares(void **state) {
   struct tfc_job_schedule schedule = {.measurements = 200};
   struct tfc_job_candidates c = {.episodes = 20};
   struct tfc_job_clock clock = {0};
-  struct tfc_job_turns t = {.clock = &clock, .schedule = &schedule, .candidates = &c, .proposers = &proposers};
-  struct searching x = {.t = &t, .begin_s = 10, .begun_with = 20};
+  struct tfc_job_measuring t = {.clock = &clock, .schedule = &schedule, .candidates = &c};
+  struct searching x = {.t = &t, .proposers = &proposers, .begin_s = 10, .begun_with = 20};
   played_ns = INT64_C(10000000000);
   expect(&x, 110);
   assert_int_equal(x.expected, 200); // nothing was measured yet
@@ -362,9 +364,8 @@ static void learners_begin(void **state) {
   struct tfc_job_proposers proposers = {0};
   struct tfc_job_options o = {0};
   struct tfc_job_model m = {.o = &o};
-  struct tfc_job_turns t = {
-      .clock = &clock, .schedule = &schedule, .candidates = &c, .proposers = &proposers, .model = &m};
-  struct searching x = {.t = &t};
+  struct tfc_job_measuring t = {.clock = &clock, .schedule = &schedule, .candidates = &c, .model = &m};
+  struct searching x = {.t = &t, .proposers = &proposers};
   played_ns = INT64_C(50000000000);
   assert_false(learners_turn(&x, 5.9, 2, 50.1));
   assert_true(learners_turn(&x, 6, 0, 50.1)); // the search has converged

@@ -13,6 +13,7 @@
 
 // The sources of the job, whose calls of the measurer, of searches and of the clock are played.
 #include "placer/job/clock.c"
+#include "placer/job/measuring.c"
 #include "placer/job/turns.c"
 #define measuring flight_measuring
 #define measured flight_measured
