@@ -7,13 +7,13 @@
 #include "placer/measure/choice.h"
 #include "placer/measure/evaluator.h"
 #include "profiler/statistics.h"
+#include "profiler/store.h"
 #include "runtime/base/units.h"
 
 // Passes the best time and the number of measured candidates to the clock, which shows them with every event.
 static void show(struct tfc_job_candidates *c) {
   const struct tfc_job_candidate *best = tfc_job_candidates_best(c);
-  c->clock->measured = c->episodes;
-  c->clock->best_us = best ? fmin(c->best_seen_us, best->median_us) : (double)NAN;
+  tfc_job_clock_show(c->clock, c->episodes, best ? fmin(c->best_seen_us, best->median_us) : (double)NAN);
 }
 
 void tfc_job_candidates_init(struct tfc_job_candidates *c, struct tfc_job_clock *clock,
@@ -27,7 +27,7 @@ void tfc_job_candidates_init(struct tfc_job_candidates *c, struct tfc_job_clock 
   show(c);
 }
 
-void tfc_job_candidate_deinit(struct tfc_job_candidate *k) {
+static void candidate_deinit(struct tfc_job_candidate *k) {
   free(k->name);
   free(k->algorithm);
   free(k->note);
@@ -44,13 +44,13 @@ void tfc_job_candidate_deinit(struct tfc_job_candidate *k) {
 }
 
 void tfc_job_candidates_clear(struct tfc_job_candidates *c) {
-  for (size_t i = 0; i < c->list.count; i++) tfc_job_candidate_deinit(&c->list.data[i]);
+  for (size_t i = 0; i < c->list.count; i++) candidate_deinit(&c->list.data[i]);
   c->list.count = 0, c->best = c->seen = TFC_NONE, c->best_seen_us = INFINITY;
   show(c);
 }
 
 void tfc_job_candidates_deinit(struct tfc_job_candidates *c) {
-  for (size_t i = 0; i < c->list.count; i++) tfc_job_candidate_deinit(&c->list.data[i]);
+  for (size_t i = 0; i < c->list.count; i++) candidate_deinit(&c->list.data[i]);
   tfc_array_free(&c->list);
 }
 
@@ -101,14 +101,81 @@ out:
   return s;
 }
 
-tfc_status tfc_job_candidates_push(struct tfc_job_candidates *c, struct tfc_job_candidate *candidate,
-                                   uint32_t *out_index) {
+// Owns the candidate from then on; after an error the caller still owns it.
+static tfc_status push(struct tfc_job_candidates *c, struct tfc_job_candidate *candidate, uint32_t *out_index) {
   if (!tfc_array_push(&c->list, *candidate)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   if (candidate->episode > c->episodes) c->episodes = candidate->episode;
   *candidate = (struct tfc_job_candidate){0};
   *out_index = (uint32_t)c->list.count - 1;
   show(c);
   return NULL;
+}
+
+// Copies a placement into a candidate; NULL: it has none.
+static tfc_status place(const struct tfc_job_candidates *c, const struct tfc_solution *solution,
+                        struct tfc_job_candidate *k) {
+  if (!solution) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_solution_copy(&k->solution, solution, c->model->problem));
+  k->digest = tfc_job_model_digest(c->model, solution->device);
+  return NULL;
+}
+
+tfc_status tfc_job_candidates_add_device(struct tfc_job_candidates *c, const char *device,
+                                         const struct tfc_solution *solution, uint32_t *out_index) {
+  tfc_status s = NULL;
+  struct tfc_job_candidate k = {.role = "baseline",
+                                .whole = !device,
+                                .single = device,
+                                .baseline = true,
+                                .median_us = (double)NAN,
+                                .simulated_us = (double)NAN,
+                                .predicted_us = (double)NAN,
+                                .final_us = (double)NAN};
+  k.name = device ? tfc_format("single:%s", device) : tfc_format("whole");
+  if (!k.name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, place(c, solution, &k));
+  TFC_TRY(s, push(c, &k, out_index));
+out:
+  candidate_deinit(&k);
+  return s;
+}
+
+tfc_status tfc_job_candidates_restore(struct tfc_job_candidates *c, const struct tfc_store_placement *row,
+                                      tfc_result_state state, double level_us, const struct tfc_solution *solution,
+                                      uint32_t *out_index) {
+  tfc_status s = NULL;
+  const bool candidate = strcmp(row->role, "candidate") == 0, heuristic = strcmp(row->role, "heuristic") == 0;
+  struct tfc_job_candidate k = {.role = candidate   ? "candidate"
+                                        : heuristic ? "heuristic"
+                                                    : "baseline",
+                                .whole = strcmp(row->name, "whole") == 0,
+                                .single = strncmp(row->name, "single:", 7) == 0,
+                                .baseline = !candidate,
+                                .heuristic = heuristic,
+                                .episode = row->episode > 0 ? (uint32_t)row->episode : 0,
+                                .state = state,
+                                .screened_state = state,
+                                .median_us = row->median_us,
+                                .q1_us = row->q1_us,
+                                .q3_us = row->q3_us,
+                                .steps = row->steps,
+                                .ratio = row->ratio,
+                                .level_us = isnan(level_us) ? row->median_us : level_us,
+                                .simulated_us = row->simulated_us,
+                                .predicted_us = row->simulated_us,
+                                .final_us = (double)NAN};
+  k.name = tfc_str_dup(tfc_str_from(row->name));
+  k.algorithm = row->algorithm ? tfc_str_dup(tfc_str_from(row->algorithm)) : NULL;
+  if (!k.name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  TFC_TRY(s, place(c, solution, &k));
+  TFC_TRY(s, push(c, &k, out_index));
+out:
+  candidate_deinit(&k);
+  return s;
+}
+
+void tfc_job_candidates_rule_out(struct tfc_job_candidates *c, uint32_t index, tfc_result_state state) {
+  c->list.data[index].state = state;
 }
 
 void tfc_job_candidates_searched(struct tfc_job_candidates *c, uint32_t index,
@@ -146,9 +213,9 @@ tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *c, uint32_t i
   again.algorithm = tfc_str_dup(tfc_str_from(algorithm));
   if (!again.name || !again.algorithm) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   TFC_TRY(s, tfc_solution_copy(&again.solution, solution, c->model->problem));
-  TFC_TRY(s, tfc_job_candidates_push(c, &again, out_index));
+  TFC_TRY(s, push(c, &again, out_index));
 out:
-  tfc_job_candidate_deinit(&again);
+  candidate_deinit(&again);
   return s;
 }
 
@@ -220,6 +287,10 @@ static double busy_share(const struct tfc_measured *m, uint32_t device, uint32_t
   }
   if (!count && first_block) return busy_share(m, device, 0, shares);
   return tfc_quartiles_of(shares, count).median;
+}
+
+void tfc_job_candidates_begin_final(struct tfc_job_candidates *c, uint32_t choosing) {
+  c->final_from = choosing;
 }
 
 tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index, const struct tfc_measured *m,

@@ -6,6 +6,8 @@
 #include "placer/job/model.h"
 #include "placer/search/account.h"
 
+struct tfc_store_placement;
+
 enum { TFC_JOB_CHOOSE_ROUNDS = 4, TFC_JOB_MOST_FINALISTS = 16 };
 
 // the times between the ends of steps, in the mode that is faster: one step after another, or several in flight
@@ -92,9 +94,18 @@ void tfc_job_candidates_clear(struct tfc_job_candidates *candidates); // for a p
 TFC_MUST_USE tfc_status tfc_job_candidates_add(struct tfc_job_candidates *candidates, const char *name,
                                                const char *algorithm, const char *role,
                                                const struct tfc_solution *solution, uint32_t *out_index, bool *out_new);
-// Adds a candidate that the caller filled in, and owns it from then on; after an error the caller still owns it.
-TFC_MUST_USE tfc_status tfc_job_candidates_push(struct tfc_job_candidates *candidates,
-                                                struct tfc_job_candidate *candidate, uint32_t *out_index);
+// Adds everything on one device (`device`: its name), or the undivided machine (NULL). solution: NULL for the undivided
+// machine, and if the device may not run everything.
+TFC_MUST_USE tfc_status tfc_job_candidates_add_device(struct tfc_job_candidates *candidates, const char *device,
+                                                      const struct tfc_solution *solution, uint32_t *out_index);
+// Adds a candidate of the run that is resumed. level_us: NaN: it is not known. solution: NULL for the undivided
+// machine, and if it is not known.
+TFC_MUST_USE tfc_status tfc_job_candidates_restore(struct tfc_job_candidates *candidates,
+                                                   const struct tfc_store_placement *row, tfc_result_state state,
+                                                   double level_us, const struct tfc_solution *solution,
+                                                   uint32_t *out_index);
+// The candidate was measured, but cannot be the answer: it violates limits or pins of this run.
+void tfc_job_candidates_rule_out(struct tfc_job_candidates *candidates, uint32_t index, tfc_result_state state);
 // Stores what the learned policy did in the search that proposed the candidate.
 void tfc_job_candidates_searched(struct tfc_job_candidates *candidates, uint32_t index,
                                  const struct tfc_search_account *policy);
@@ -102,9 +113,10 @@ void tfc_job_candidates_searched(struct tfc_job_candidates *candidates, uint32_t
 TFC_MUST_USE tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *candidates, uint32_t index,
                                                      const struct tfc_solution *solution, const char *algorithm,
                                                      uint32_t *out_index);
-void tfc_job_candidate_deinit(struct tfc_job_candidate *candidate);
 
 // --- Measurements ----------------------------------------------------------------------------------------------------
+// The final turns begin: the blocks before number `choosing` choose the answer (`final_from`).
+void tfc_job_candidates_begin_final(struct tfc_job_candidates *candidates, uint32_t choosing);
 // Stores the figures of a measurement in the candidate. `final`: it was made in the final turns; the blocks before
 // number `final_from` choose the answer.
 TFC_MUST_USE tfc_status tfc_job_candidates_take(struct tfc_job_candidates *candidates, uint32_t index,

@@ -32,9 +32,17 @@ struct tfc_job_clock {
   tfc_job_phase phase;
   void (*event)(void *user, const struct tfc_job_event *event); // may be NULL
   void *user;
-  uint32_t measured, measured_total; // these and best_us are shown with every event; the candidates set them
+  uint32_t measured, measured_total; // these and best_us are shown with every event
   double best_us;                    // NaN: nothing was measured yet
 };
+// Begins now.
+struct tfc_job_clock tfc_job_clock_begin(double total_s, uint32_t measured_total, const atomic_bool *cancel,
+                                         void (*event)(void *user, const struct tfc_job_event *event), void *user);
+void tfc_job_clock_enter(struct tfc_job_clock *clock, tfc_job_phase phase);
+void tfc_job_clock_leave_out(struct tfc_job_clock *clock, double seconds); // time in which the job only waited
+void tfc_job_clock_resume(struct tfc_job_clock *clock, double before_s);
+// Sets what is shown with every event.
+void tfc_job_clock_show(struct tfc_job_clock *clock, uint32_t measured, double best_us);
 // the time that the job has used, that before an interruption included
 double tfc_job_seconds(const struct tfc_job_clock *clock);
 // Returns the moment on tfc_now_ns's clock, in seconds, at which the job has used `seconds`; more

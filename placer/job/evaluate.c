@@ -18,7 +18,7 @@ tfc_status tfc_job_evaluate(struct tfc_job_measuring *t, struct tfc_job_outcome 
   TFC_TRY(s, tfc_job_given(m, t->clock, &solution));
   TFC_TRY(s, tfc_job_candidates_add(c, "evaluated", NULL, "baseline", &solution, &index, &is_new));
   tfc_job_candidates_lead(c, TFC_NONE);
-  t->clock->phase = TFC_JOB_FINAL;
+  tfc_job_clock_enter(t->clock, TFC_JOB_FINAL);
   TFC_TRY(s, tfc_job_turns_measure(t, &index, 1, true));
   const struct tfc_job_candidate *k = &c->list.data[index];
   if (k->state == TFC_RESULT_FAILED || k->state == TFC_RESULT_ILLEGAL)

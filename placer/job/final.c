@@ -100,7 +100,7 @@ tfc_status tfc_job_final(struct tfc_job_measuring *t) {
     entries.list[i].answers = tfc_job_can_answer(k), entries.list[i].stays = tfc_job_stays(c, f.index[i]);
     answers += tfc_job_can_answer(k);
   }
-  c->final_from = answers > 1 ? TFC_JOB_CHOOSE_ROUNDS : 1;
+  tfc_job_candidates_begin_final(c, answers > 1 ? TFC_JOB_CHOOSE_ROUNDS : 1);
   const double now = tfc_job_seconds(t->clock);
   tfc_job_say(t->clock, false, "final run: %u placements in turns", count);
   struct tfc_measure_batch batch = {

@@ -18,7 +18,6 @@
 #include "placer/job/rivals.h"
 #include "placer/job/search.h"
 #include "placer/measure/step_names.h"
-#include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
 
@@ -113,7 +112,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
   o.tuning = tuning;
   TFC_TRY(s, tfc_measurer_create(&o, &j->measurer));
   // The time in which the job waited for the lock does not count.
-  j->clock.begin_ns += (int64_t)(1e9 * tfc_measurer_waited_s(j->measurer));
+  tfc_job_clock_leave_out(&j->clock, tfc_measurer_waited_s(j->measurer));
   j->info = tfc_measurer_info(j->measurer);
   if (j->info->tuning) {
     TFC_TRY(s, tfc_store_begin(j->journal.store));
@@ -175,7 +174,7 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
                                         .model = &j->model,
                                         .candidates = &j->candidates,
                                         .journal = &j->journal};
-  j->clock.phase = TFC_JOB_PROFILE;
+  tfc_job_clock_enter(&j->clock, TFC_JOB_PROFILE);
   if (!j->o->resume || j->model.calibration.link_count == 0) {
     tfc_job_candidates_clear(&j->candidates); // drops the candidates of a profile that did not end
     tfc_job_journal_forget(&j->journal);
@@ -184,7 +183,6 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
     TFC_TRY(s, tfc_job_model_keep_together(&j->model, &j->clock));
   }
   TFC_TRY(s, tfc_job_journal_rebuild(&j->journal, &j->model));
-  j->model.profiled = true;
   TFC_TRY(s, tfc_job_model_begin_learning(&j->model));
   if (j->o->resume)
     TFC_TRY(s, tfc_job_resume_learning(&j->clock, &j->model, &j->candidates, &j->journal, &j->proposers));
@@ -201,10 +199,10 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
   }
   TFC_TRY(s, tfc_job_rivals(&measuring, &j->proposers));
   TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->candidates, &j->proposers));
-  j->clock.phase = TFC_JOB_SEARCH;
+  tfc_job_clock_enter(&j->clock, TFC_JOB_SEARCH);
   TFC_TRY(s, tfc_job_search(&measuring, &j->proposers));
   TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->candidates, &j->proposers));
-  j->clock.phase = TFC_JOB_FINAL;
+  tfc_job_clock_enter(&j->clock, TFC_JOB_FINAL);
   TFC_TRY(s, j->o->repeats ? tfc_job_repeat(&j->candidates, j->measurer, out) : tfc_job_final(&measuring));
 out:
   return s;
@@ -262,13 +260,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
   tfc_status s = NULL;
   char sha256[65] = "";
   struct tfc_job j = {.o = o, .schedule = tfc_job_schedule_of(o->seconds, o->measurements)};
-  j.clock = (struct tfc_job_clock){.begin_ns = tfc_now_ns(),
-                                   .total_s = j.schedule.total_s,
-                                   .cancel = o->cancel,
-                                   .event = o->event,
-                                   .user = o->user,
-                                   .measured_total = j.schedule.measurements,
-                                   .best_us = (double)NAN};
+  j.clock = tfc_job_clock_begin(j.schedule.total_s, j.schedule.measurements, o->cancel, o->event, o->user);
   tfc_job_candidates_init(&j.candidates, &j.clock, &j.model);
   *out = (struct tfc_job_outcome){.exit_code = 1, .trace_overhead = (double)NAN, .tau = (double)NAN};
   // Steps that can fail for reasons outside of the graph come first, before time is spent.
@@ -304,7 +296,7 @@ out:
     tfc_status t = j.model.problem ? tfc_job_journal_progress(&j.journal, &j.model, &j.candidates, &j.proposers) : NULL;
     if (!t && j.model.problem) t = tell_learning(&j, out);
     tfc_status_free(t);
-    j.clock.phase = TFC_JOB_DONE;
+    tfc_job_clock_enter(&j.clock, TFC_JOB_DONE);
     finish(&j, s, out);
   }
   tear_down(&j);

@@ -63,6 +63,10 @@ out:
   return s;
 }
 
+void tfc_job_journal_resume(struct tfc_job_journal *j, int64_t run) {
+  j->run = run;
+}
+
 // --- Graph, devices, costs -------------------------------------------------------------------------------------------
 static tfc_status store_devices(struct tfc_job_journal *j, const struct tfc_job_model *m) {
   for (uint32_t d = 0; d <= m->info->device_count; d++) {
@@ -313,10 +317,12 @@ static tfc_status make_room(struct tfc_job_journal *j, uint32_t index) {
   return NULL;
 }
 
-tfc_status tfc_job_journal_know(struct tfc_job_journal *j, uint32_t index, struct tfc_job_journal_row row) {
+tfc_status tfc_job_journal_know(struct tfc_job_journal *j, uint32_t index,
+                                const struct tfc_store_placement_read *stored) {
   TFC_RETURN_IF_ERROR(make_room(j, index));
-  j->rows.data[index] = row;
-  if (row.placement_id >= j->next_id) j->next_id = row.placement_id + 1;
+  const int64_t id = stored->row.placement_id;
+  j->rows.data[index] = (struct tfc_job_journal_row){stored->key, id, stored->next_step, stored->raw};
+  if (id >= j->next_id) j->next_id = id + 1;
   return NULL;
 }
 

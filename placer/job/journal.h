@@ -6,6 +6,7 @@
 #include "placer/job/candidates.h"
 #include "placer/job/proposers.h"
 #include "profiler/store.h"
+#include "profiler/store_read.h"
 
 struct tfc_job_journal_row { // the rows of a candidate
   int64_t key, placement_id; // ids in the store; key 0: it is not stored
@@ -26,10 +27,11 @@ TFC_MUST_USE tfc_status tfc_job_journal_open(struct tfc_job_journal *journal, co
                                              const struct tfc_job_clock *clock);
 void tfc_job_journal_close(struct tfc_job_journal *journal);
 TFC_MUST_USE tfc_status tfc_job_journal_begin(struct tfc_job_journal *journal, const struct tfc_job_options *options,
-                                              const char *sha256); // begins a new run
+                                              const char *sha256);         // begins a new run
+void tfc_job_journal_resume(struct tfc_job_journal *journal, int64_t run); // goes on with an earlier run
 // Tells the journal that a candidate is already stored (by the run that is resumed).
 TFC_MUST_USE tfc_status tfc_job_journal_know(struct tfc_job_journal *journal, uint32_t index,
-                                             struct tfc_job_journal_row row);
+                                             const struct tfc_store_placement_read *stored);
 // Forgets all candidates so far; their rows stay in the store.
 void tfc_job_journal_forget(struct tfc_job_journal *journal);
 // Rebuilds the model and stores its costs; at the first call also its nodes and edges.

@@ -67,6 +67,7 @@ tfc_status tfc_job_learn(struct tfc_job_measuring *t, struct tfc_job_proposers *
   const struct tfc_problem *p = tfc_job_model_search_problem(t->model);
   struct learning l = {t, proposers, algo->name, {.before = TFC_TIME_MAX, .after = TFC_TIME_MAX}};
   const struct tfc_job_options *o = t->model->o;
+  uint64_t simulated = 0;
   struct tfc_measure_settings settings = {.warmup = 1,
                                           .block = 5,
                                           .blocks = t->model->trace == TFC_TRACE_MODE_ALTERNATE ? 2 : 1,
@@ -80,7 +81,7 @@ tfc_status tfc_job_learn(struct tfc_job_measuring *t, struct tfc_job_proposers *
                               .cancel = o->cancel,
                               .guide = o->search.guide,
                               .samples = &l.account.samples,
-                              .simulated = &proposers->evaluations};
+                              .simulated = &simulated};
   uint64_t evaluations = 0;
   const char *winner = NULL;
   if (!tfc_job_proposers_may_search(proposers, o->evaluations, 0, &budget.simulations)) return NULL;
@@ -90,6 +91,7 @@ tfc_status tfc_job_learn(struct tfc_job_measuring *t, struct tfc_job_proposers *
   tfc_job_say(t->clock, false, "%s learns from up to %u measurements", algo->name, measurements);
   const uint32_t former = t->candidates->best;
   s = algo->propose(p, evaluator, &budget, &found, &evaluations);
+  tfc_job_proposers_simulated(proposers, simulated);
   if (tfc_status_code(s) == TFC_FAILED_PRECONDITION) {
     tfc_job_say(t->clock, true, "%s: %s", algo->name, tfc_status_message(s));
     tfc_status_free(s);

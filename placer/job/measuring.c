@@ -10,7 +10,7 @@ tfc_status tfc_job_measuring_take(struct tfc_job_measuring *t, uint32_t index, c
   TFC_RETURN_IF_ERROR(tfc_job_candidates_take(t->candidates, index, m, final));
   TFC_RETURN_IF_ERROR(tfc_job_journal_measured(t->journal, t->candidates, index, m, phase, final));
   const struct tfc_job_candidate *k = &t->candidates->list.data[index];
-  t->model->by_records |= m->by_records;
+  tfc_job_model_set_timing(t->model, m);
   if (k->whole || k->single) return NULL;
   if (!final && k->solution.device) tfc_job_model_learn_memory(t->model, &k->solution, m);
   return m->profile_count ? tfc_job_model_see(t->model, m) : NULL;

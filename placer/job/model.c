@@ -161,6 +161,7 @@ out:
 
 tfc_status tfc_job_model_begin_learning(struct tfc_job_model *model) {
   tfc_status s = NULL;
+  model->profiled = true;
   if (model->prior_problem) return NULL;
   TFC_TRY(s, make_machine(model, &model->prior_machine));
   TFC_TRY(s, make_problem(model, model->subject, model->prior_machine, &model->prior_graph, &model->prior_problem));
@@ -174,6 +175,44 @@ out:
 void tfc_job_model_set_trace_overhead(struct tfc_job_model *model, double overhead, double least) {
   model->trace_overhead = overhead, model->trace_overhead_least = least;
   if (least > 0.02) model->trace = TFC_TRACE_MODE_ALTERNATE;
+}
+
+void tfc_job_model_set_timing(struct tfc_job_model *model, const struct tfc_measured *m) {
+  model->by_records |= m->by_records;
+}
+
+void tfc_job_model_set_dispatch(struct tfc_job_model *model, uint32_t device, double us) {
+  model->calibration.kinds[model->kind_of_device[device]].dispatch_us = us;
+}
+
+void tfc_job_model_set_slowdown(struct tfc_job_model *model, uint32_t device, uint32_t busy, double factor) {
+  struct tfc_kind_calibration *k = &model->calibration.kinds[model->kind_of_device[device]];
+  k->measured_us[busy] = 1e5 * factor;
+  k->alone_us[busy] = busy > 1 ? 1e5 : 0;
+}
+
+void tfc_job_model_set_links(struct tfc_job_model *model, struct tfc_link_time *links, uint32_t count) {
+  free(model->calibration.links);
+  model->calibration.links = links, model->calibration.link_count = count;
+}
+
+tfc_status tfc_job_model_add_link(struct tfc_job_model *model, const struct tfc_link_time *link) {
+  struct tfc_calibration *c = &model->calibration;
+  struct tfc_link_time *more = realloc(c->links, (c->link_count + 1) * sizeof *more);
+  if (!more) return tfc_status_no_memory("the times of links");
+  c->links = more;
+  more[c->link_count++] = *link;
+  return NULL;
+}
+
+tfc_status tfc_job_model_add_cost(struct tfc_job_model *model, uint32_t node, uint32_t kind, double median_us,
+                                  double fastest_us) {
+  for (int i = 0; i < 3; i++) { // takes the median and the fastest time, so that the table has both
+    const double us = i ? median_us : fastest_us;
+    TFC_RETURN_IF_ERROR(tfc_cost_table_put(model->alone, node, kind, us));
+    TFC_RETURN_IF_ERROR(tfc_cost_table_put(model->costs, node, kind, us));
+  }
+  return NULL;
 }
 
 void tfc_job_model_deinit(struct tfc_job_model *model) {

@@ -60,6 +60,18 @@ TFC_MUST_USE tfc_status tfc_job_model_keep_together(struct tfc_job_model *model,
 // Makes a new machine, costs and problem from all measurements so far.
 TFC_MUST_USE tfc_status tfc_job_model_rebuild(struct tfc_job_model *model);
 void tfc_job_model_set_trace_overhead(struct tfc_job_model *model, double overhead, double least);
+// Remembers whether GPUs' own records time the steps.
+void tfc_job_model_set_timing(struct tfc_job_model *model, const struct tfc_measured *measured);
+// Of a device and all of its kind: how long dispatching an operation takes, and by which factor operations take longer
+// while `busy` (from 1) devices are busy.
+void tfc_job_model_set_dispatch(struct tfc_job_model *model, uint32_t device, double us);
+void tfc_job_model_set_slowdown(struct tfc_job_model *model, uint32_t device, uint32_t busy, double factor);
+// Replaces the times of links; the model owns the list from then on.
+void tfc_job_model_set_links(struct tfc_job_model *model, struct tfc_link_time *links, uint32_t count);
+TFC_MUST_USE tfc_status tfc_job_model_add_link(struct tfc_job_model *model, const struct tfc_link_time *link);
+// Adds a node's time on a kind of device, as another run of the graph measured it.
+TFC_MUST_USE tfc_status tfc_job_model_add_cost(struct tfc_job_model *model, uint32_t node, uint32_t kind,
+                                               double median_us, double fastest_us);
 // Returns how steps are traced if only their time is needed.
 static inline tfc_trace_mode tfc_job_model_least_trace(const struct tfc_job_model *model) {
   return model->by_records ? TFC_TRACE_MODE_ALL : TFC_TRACE_MODE_NONE;
@@ -69,7 +81,7 @@ static inline tfc_trace_mode tfc_job_model_least_trace(const struct tfc_job_mode
 // they ran on one device; their times go to `alone` and `costs`.
 TFC_MUST_USE tfc_status tfc_job_model_learn(struct tfc_job_model *model, const struct tfc_measured *measured,
                                             bool plain);
-// Call it at the end of the profile: learning begins with the profile's costs.
+// Call it at the end of the profile, also if the run that is resumed made it: learning begins with its costs.
 TFC_MUST_USE tfc_status tfc_job_model_begin_learning(struct tfc_job_model *model);
 // Adds the times of measured steps on several devices to `costs`, because bounds use the fastest time of each
 // operation.

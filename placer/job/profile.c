@@ -90,31 +90,20 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
   uint32_t device = p->device[m->entry];
   remember_trouble(p, m);
   bool whole = device == TFC_NONE;
-  struct tfc_job_candidate known = {.role = "baseline",
-                                    .whole = whole,
-                                    .single = !whole,
-                                    .baseline = true,
-                                    .median_us = (double)NAN,
-                                    .simulated_us = (double)NAN,
-                                    .predicted_us = (double)NAN,
-                                    .final_us = (double)NAN};
+  const char *name = whole ? NULL : model->info->devices[device].name;
+  struct tfc_solution solution = {0};
   uint32_t index;
-  known.name = whole ? tfc_format("whole") : tfc_format("single:%s", model->info->devices[device].name);
   struct tfc_measured seen = *m;
   char *why = NULL;
-  if (!known.name) return tfc_status_no_memory("profiling");
   if (!whole) {
-    TFC_TRY(s, tfc_solution_init(&known.solution, model->problem));
-    tfc_status illegal =
-        tfc_placement_single(model->problem, tfc_str_from(model->info->devices[device].name), &known.solution);
+    TFC_TRY(s, tfc_solution_init(&solution, model->problem));
+    tfc_status illegal = tfc_placement_single(model->problem, tfc_str_from(name), &solution);
     if (illegal) { // say, a pin forbids it: it is timed for its costs, but it is no rival
       why = tfc_str_dup(tfc_str_from(tfc_status_message(illegal)));
       tfc_status_free(illegal);
-      tfc_solution_deinit(&known.solution);
+      tfc_solution_deinit(&solution);
       seen.state = m->state == TFC_RESULT_OK ? TFC_RESULT_ILLEGAL : m->state;
       seen.message = why;
-    } else {
-      known.digest = tfc_job_model_digest(model, known.solution.device);
     }
   }
   if (!whole && seen.state == TFC_RESULT_OK && m->peak_count > device &&
@@ -125,16 +114,15 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
     seen.state = TFC_RESULT_NO_FIT, seen.message = why;
   }
   if (m->state == TFC_RESULT_OK && !whole) {
-    uint32_t kind = model->kind_of_device[device];
     if (model->info->device_count == 1) TFC_TRY(s, tfc_job_model_learn(model, m, false));
-    model->calibration.kinds[kind].dispatch_us = dispatch_of(m);
+    tfc_job_model_set_dispatch(model, device, dispatch_of(m));
     if (isnan(model->trace_overhead)) {
       double overhead = (double)NAN, least = (double)NAN;
       TFC_TRY(s, overhead_of(m, &overhead, &least));
       tfc_job_model_set_trace_overhead(model, overhead, least);
     }
   }
-  TFC_TRY(s, tfc_job_candidates_push(c, &known, &index));
+  TFC_TRY(s, tfc_job_candidates_add_device(c, name, solution.device ? &solution : NULL, &index));
   TFC_TRY(s, tfc_job_measuring_take(p->t, index, &seen, "profile"));
   const struct tfc_job_candidate *k = &c->list.data[index];
   if (isfinite(k->median_us)) {
@@ -145,7 +133,7 @@ static tfc_status profiled(void *user, const struct tfc_measured *m) {
     tfc_job_say(p->t->clock, true, "%s: %s", k->name, m->message ? m->message : "failed");
   }
 out:
-  tfc_job_candidate_deinit(&known);
+  tfc_solution_deinit(&solution);
   free(why);
   return s;
 }
@@ -246,10 +234,10 @@ tfc_status tfc_job_profile(struct tfc_job_measuring *t) {
                                                          : "");
   }
   if (model->info->device_count > 1) {
-    free(model->calibration.links);
-    model->calibration.links = NULL;
-    TFC_TRY(s, tfc_measurer_links(t->measurer, moment(t, tfc_job_shares.links), &model->calibration.links,
-                                  &model->calibration.link_count));
+    struct tfc_link_time *links = NULL;
+    uint32_t link_count = 0;
+    TFC_TRY(s, tfc_measurer_links(t->measurer, moment(t, tfc_job_shares.links), &links, &link_count));
+    tfc_job_model_set_links(model, links, link_count);
     for (uint32_t i = 0; i < model->calibration.link_count; i++) {
       const struct tfc_link_time *l = &model->calibration.links[i];
       char a[32], b[32];

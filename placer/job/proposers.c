@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "placer/job/schedule.h"
+#include "profiler/store.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/base/str.h"
 
@@ -22,6 +23,13 @@ const struct tfc_job_proposer *tfc_job_proposers_find(const struct tfc_job_propo
   return find(p, name);
 }
 
+// Owns the name from then on, also after an error.
+static tfc_status add(struct tfc_job_proposers *p, struct tfc_job_proposer one) {
+  if (one.name && tfc_array_push(&p->list, one)) return NULL;
+  free(one.name);
+  return tfc_status_no_memory("counting measurements");
+}
+
 tfc_status tfc_job_proposers_measured(struct tfc_job_proposers *p, const char *name, bool learned, double simulated_us,
                                       double measured_us) {
   struct tfc_job_proposer *one = find(p, name);
@@ -30,16 +38,32 @@ tfc_status tfc_job_proposers_measured(struct tfc_job_proposers *p, const char *n
                                     .learned = learned,
                                     .best_simulated = INFINITY,
                                     .best_measured = INFINITY};
-    if (!made.name || !tfc_array_push(&p->list, made)) {
-      free(made.name);
-      return tfc_status_no_memory("counting measurements");
-    }
+    TFC_RETURN_IF_ERROR(add(p, made));
     one = &p->list.data[p->list.count - 1];
   }
   one->measured++;
   if (simulated_us < one->best_simulated) one->best_simulated = simulated_us;
   if (measured_us < one->best_measured) one->best_measured = measured_us;
   return NULL;
+}
+
+void tfc_job_proposers_simulated(struct tfc_job_proposers *p, uint64_t evaluations) {
+  p->evaluations += evaluations;
+}
+
+void tfc_job_proposers_searched(struct tfc_job_proposers *p, const struct tfc_search_account *policy) {
+  tfc_search_account_add(&p->searches, policy);
+}
+
+tfc_status tfc_job_proposers_restore(struct tfc_job_proposers *p, const struct tfc_store_proposer *row) {
+  const struct tfc_job_proposer one = {
+      .name = tfc_str_dup(tfc_str_from(row->name)),
+      .learned = row->learned,
+      .measured = row->measured,
+      .won = row->won,
+      .best_simulated = isfinite(row->best_simulated_us) ? row->best_simulated_us : INFINITY,
+      .best_measured = isfinite(row->best_measured_us) ? row->best_measured_us : INFINITY};
+  return add(p, one);
 }
 
 void tfc_job_proposers_won(struct tfc_job_proposers *p, const char *name) {

@@ -13,6 +13,8 @@
 #include "runtime/base/random.h"
 #include "runtime/base/status.h"
 
+struct tfc_store_proposer;
+
 struct tfc_job_proposer {
   char *name;
   bool learned;          // a learned policy
@@ -31,6 +33,13 @@ void tfc_job_proposers_deinit(struct tfc_job_proposers *proposers);
 // a name.
 TFC_MUST_USE tfc_status tfc_job_proposers_measured(struct tfc_job_proposers *proposers, const char *name, bool learned,
                                                    double simulated_us, double measured_us);
+// Counts placements that a search has simulated.
+void tfc_job_proposers_simulated(struct tfc_job_proposers *proposers, uint64_t evaluations);
+// Adds what the learned policy did in a search.
+void tfc_job_proposers_searched(struct tfc_job_proposers *proposers, const struct tfc_search_account *policy);
+// Adds a proposer of the run that is resumed.
+TFC_MUST_USE tfc_status tfc_job_proposers_restore(struct tfc_job_proposers *proposers,
+                                                  const struct tfc_store_proposer *row);
 void tfc_job_proposers_won(struct tfc_job_proposers *proposers, const char *name);
 // Returns how many of `measurements` learned policies without credit may still take, all together.
 uint32_t tfc_job_proposers_unearned_left(const struct tfc_job_proposers *proposers, uint32_t measurements);

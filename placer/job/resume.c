@@ -75,38 +75,27 @@ static void compare_execution(const struct tfc_job_options *o, const struct tfc_
 static tfc_status take_device(void *user, const struct tfc_store_device *d) {
   struct tfc_job_model *m = user;
   if (d->device_id >= m->info->device_count || !d->slowdown) return NULL;
-  struct tfc_kind_calibration *k = &m->calibration.kinds[m->kind_of_device[d->device_id]];
   const char *text = d->slowdown;
-  k->dispatch_us = isfinite(d->dispatch_us) ? d->dispatch_us : 0;
+  tfc_job_model_set_dispatch(m, d->device_id, isfinite(d->dispatch_us) ? d->dispatch_us : 0);
   uint32_t n = 1;
   for (char *end; n <= m->info->device_count && *text; text = *end ? end + 1 : end, n++) {
     while (*text == '[' || *text == ' ') text++;
-    k->measured_us[n] = 1e5 * strtod(text, &end);
-    k->alone_us[n] = n > 1 ? 1e5 : 0;
+    tfc_job_model_set_slowdown(m, d->device_id, n, strtod(text, &end));
   }
   return NULL;
 }
 
 static tfc_status take_link(void *user, const struct tfc_store_link *l) {
   struct tfc_job_model *m = user;
-  struct tfc_calibration *c = &m->calibration;
   if (l->source >= m->info->device_count || l->target >= m->info->device_count) return NULL;
-  struct tfc_link_time *more = realloc(c->links, (c->link_count + 1) * sizeof *more);
-  if (!more) return tfc_status_no_memory("resuming a run");
-  c->links = more;
-  more[c->link_count++] = (struct tfc_link_time){l->source, l->target, l->bytes, l->time_us, l->samples};
-  return NULL;
+  return tfc_job_model_add_link(m, &(struct tfc_link_time){l->source, l->target, l->bytes, l->time_us, l->samples});
 }
 
 static tfc_status take_cost(void *user, const struct tfc_store_cost *cost) {
   struct tfc_job_model *m = user;
   for (uint32_t k = 0; k < m->subject->kind_count; k++) {
     if (!tfc_str_is(m->subject->kinds[k], cost->kind)) continue;
-    for (int i = 0; i < 3; i++) { // takes the median and the fastest time, so that the table has both
-      double us = i ? cost->median_us : cost->fastest_us;
-      TFC_RETURN_IF_ERROR(tfc_cost_table_put(m->alone, cost->node_id, k, us));
-      TFC_RETURN_IF_ERROR(tfc_cost_table_put(m->costs, cost->node_id, k, us));
-    }
+    TFC_RETURN_IF_ERROR(tfc_job_model_add_cost(m, cost->node_id, k, cost->median_us, cost->fastest_us));
   }
   return NULL;
 }
@@ -170,31 +159,32 @@ struct taking {
   const struct tfc_job_model *model;
   struct tfc_job_candidates *candidates;
   struct tfc_job_journal *journal;
-  struct tfc_job_candidate *k; // the candidate whose rows are being read
-  uint32_t seen;               // units of it that were read so far
+  // the candidate whose rows are being read
+  struct tfc_solution solution;
+  tfc_result_state state;
+  uint32_t seen; // units of it that were read so far
   struct levels levels;
 };
 static tfc_status take_unit(void *user, uint32_t unit, uint32_t device) {
   struct taking *t = user;
   if (unit < t->model->problem->unit_count && device < t->model->problem->device_count)
-    t->k->solution.device[unit] = (tfc_device_id)device, t->seen++;
+    t->solution.device[unit] = (tfc_device_id)device, t->seen++;
   return NULL;
 }
 
 static tfc_status judge_memory(void *user, const struct tfc_store_memory *row) {
   struct taking *t = user;
   if (row->device_id < t->model->bare->device_count && row->peak > t->model->bare->devices[row->device_id].memory)
-    t->k->state = TFC_RESULT_NO_FIT;
+    t->state = TFC_RESULT_NO_FIT;
   return NULL;
 }
 
 // Limits and pins may have changed since the candidate was measured: if it violates those of this run, it cannot be the
 // answer.
 static tfc_status judge_again(struct taking *t, int64_t key) {
-  struct tfc_job_candidate *k = t->k;
-  if (k->whole || k->state != TFC_RESULT_OK) return NULL;
-  for (uint32_t u = 0; k->solution.device && u < t->model->problem->unit_count; u++)
-    if (!tfc_problem_allows(t->model->problem, u, k->solution.device[u])) k->state = TFC_RESULT_ILLEGAL;
+  if (t->state != TFC_RESULT_OK) return NULL;
+  for (uint32_t u = 0; t->solution.device && u < t->model->problem->unit_count; u++)
+    if (!tfc_problem_allows(t->model->problem, u, t->solution.device[u])) t->state = TFC_RESULT_ILLEGAL;
   return tfc_store_read_memory(t->journal->store, key, judge_memory, t);
 }
 
@@ -202,44 +192,26 @@ static tfc_status take_placement(void *user, const struct tfc_store_placement_re
   tfc_status s = NULL;
   struct taking *t = user;
   const struct tfc_store_placement *row = &p->row;
-  struct tfc_job_candidate k = {.final_us = (double)NAN, .ratio = row->ratio};
-  uint32_t index;
-  t->k = &k, t->seen = 0;
-  k.role = strcmp(row->role, "candidate") == 0   ? "candidate"
-           : strcmp(row->role, "heuristic") == 0 ? "heuristic"
-                                                 : "baseline";
-  k.name = tfc_str_dup(tfc_str_from(row->name));
-  k.algorithm = row->algorithm ? tfc_str_dup(tfc_str_from(row->algorithm)) : NULL;
-  if (!k.name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  k.whole = strcmp(k.name, "whole") == 0;
-  k.single = strncmp(k.name, "single:", 7) == 0;
-  k.baseline = strcmp(row->role, "candidate") != 0;
-  k.heuristic = strcmp(row->role, "heuristic") == 0;
-  k.episode = row->episode > 0 ? (uint32_t)row->episode : 0;
-  for (int i = TFC_RESULT_OK; i <= TFC_RESULT_FAILED; i++)
-    if (strcmp(row->state, tfc_job_state_name((tfc_result_state)i)) == 0)
-      k.state = k.screened_state = (tfc_result_state)i;
-  k.simulated_us = k.predicted_us = row->simulated_us, k.median_us = row->median_us, k.q1_us = row->q1_us,
-  k.q3_us = row->q3_us;
   const double *level = level_of(&t->levels, row->placement_id);
-  k.level_us = level ? *level : k.median_us;
-  k.steps = row->steps;
-  if (!k.whole) {
-    TFC_TRY(s, tfc_solution_init(&k.solution, t->model->problem));
+  uint32_t index;
+  tfc_result_state stored = TFC_RESULT_OK;
+  for (int i = TFC_RESULT_OK; i <= TFC_RESULT_FAILED; i++)
+    if (strcmp(row->state, tfc_job_state_name((tfc_result_state)i)) == 0) stored = (tfc_result_state)i;
+  t->seen = 0, t->state = stored;
+  if (strcmp(row->name, "whole") != 0) {
+    TFC_TRY(s, tfc_solution_init(&t->solution, t->model->problem));
     TFC_TRY(s, tfc_store_read_assignment(t->journal->store, p->key, take_unit, t));
-    if (t->seen != t->model->problem->unit_count)
-      tfc_solution_deinit(&k.solution);
-    else
-      k.digest = tfc_job_model_digest(t->model, k.solution.device);
+    if (t->seen != t->model->problem->unit_count) tfc_solution_deinit(&t->solution);
+    TFC_TRY(s, judge_again(t, p->key));
   }
-  TFC_TRY(s, judge_again(t, p->key));
-  TFC_TRY(s, tfc_job_candidates_push(t->candidates, &k, &index));
+  TFC_TRY(s, tfc_job_candidates_restore(t->candidates, row, stored, level ? *level : (double)NAN,
+                                        t->solution.device ? &t->solution : NULL, &index));
+  if (t->state != stored) tfc_job_candidates_rule_out(t->candidates, index, t->state);
   if (row->placement_id == t->levels.incumbent) t->levels.at = index;
   if (!level && !tfc_array_push(&t->levels.newer, index)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  TFC_TRY(s, tfc_job_journal_know(t->journal, index,
-                                  (struct tfc_job_journal_row){p->key, row->placement_id, p->next_step, p->raw}));
+  TFC_TRY(s, tfc_job_journal_know(t->journal, index, p));
 out:
-  tfc_job_candidate_deinit(&k);
+  tfc_solution_deinit(&t->solution);
   return s;
 }
 
@@ -250,15 +222,17 @@ tfc_status tfc_job_resume(const struct tfc_job_options *o, const char *sha256, s
   struct tfc_text progress = {0};
   struct tfc_store *store = journal->store;
   struct taking taking = {.model = model, .candidates = candidates, .journal = journal};
-  double overhead = (double)NAN, least = (double)NAN;
+  double before_s = 0, overhead = (double)NAN, least = (double)NAN;
   int64_t run = 0;
   TFC_TRY(s, tfc_store_find_interrupted(store, o->resume, "progress", &run));
   TFC_TRY(s, tfc_store_read_run(store, run, check_run, &(struct checking){o, sha256, run}));
   TFC_TRY(s, check_devices(store, model->info, run));
   compare_execution(o, clock, store, run);
-  journal->run = run; // from here on this job continues the run; a run that was refused before has not been changed
+  // From here on this job continues the run; a run that was refused before has not been changed.
+  tfc_job_journal_resume(journal, run);
   s = tfc_store_get_state(store, run, "progress", &progress);
-  if (!s) sscanf(progress.data, "%lf %lf %lf", &clock->before_s, &overhead, &least);
+  if (!s) sscanf(progress.data, "%lf %lf %lf", &before_s, &overhead, &least);
+  tfc_job_clock_resume(clock, before_s);
   tfc_status_free(s), s = NULL;
   tfc_job_model_set_trace_overhead(model, overhead, least);
   TFC_TRY(s, tfc_store_read_devices(store, run, take_device, model));
@@ -278,16 +252,7 @@ out:
 
 // --- What was learned ------------------------------------------------------------------------------------------------
 static tfc_status take_proposer(void *user, const struct tfc_store_proposer *row) {
-  struct tfc_job_proposers *p = user;
-  struct tfc_job_proposer one = {.name = tfc_str_dup(tfc_str_from(row->name)),
-                                 .learned = row->learned,
-                                 .measured = row->measured,
-                                 .won = row->won,
-                                 .best_simulated = isfinite(row->best_simulated_us) ? row->best_simulated_us : INFINITY,
-                                 .best_measured = isfinite(row->best_measured_us) ? row->best_measured_us : INFINITY};
-  if (one.name && tfc_array_push(&p->list, one)) return NULL;
-  free(one.name);
-  return tfc_status_no_memory("resuming a run");
+  return tfc_job_proposers_restore(user, row);
 }
 
 tfc_status tfc_job_resume_learning(const struct tfc_job_clock *clock, struct tfc_job_model *m,
@@ -298,7 +263,7 @@ tfc_status tfc_job_resume_learning(const struct tfc_job_clock *clock, struct tfc
   unsigned long long evaluations = 0;
   TFC_TRY(s, tfc_store_read_proposers(j->store, j->run, take_proposer, proposers));
   s = tfc_store_get_state(j->store, j->run, "evaluations", &text);
-  if (!s && sscanf(text.data, "%llu", &evaluations) == 1) proposers->evaluations = evaluations;
+  if (!s && sscanf(text.data, "%llu", &evaluations) == 1) tfc_job_proposers_simulated(proposers, evaluations);
   tfc_status_free(s), s = NULL;
   tfc_text_deinit(&text);
   if (!m->learned) goto out;

@@ -114,7 +114,7 @@ static tfc_status add_heuristics(struct tfc_job_measuring *t, struct tfc_job_pro
     struct tfc_solution fine = {0};
     if (!tfc_job_proposers_may_search(proposers, t->model->o->evaluations, 0, &options.evaluations)) break;
     s = tfc_search(tfc_job_model_search_problem(t->model), &options, &outcome);
-    proposers->evaluations += outcome.evaluations;
+    tfc_job_proposers_simulated(proposers, outcome.evaluations);
     if (!s && outcome.best.device && outcome.value < TFC_TIME_MAX && outcome.excess == 0) {
       s = tfc_job_model_found(t->model, &outcome.best, &fine);
       if (!s) s = tfc_job_candidates_add(t->candidates, (*a)->name, (*a)->name, "heuristic", &fine, &index, &is_new);
@@ -167,9 +167,9 @@ tfc_status tfc_job_rivals(struct tfc_job_measuring *t, struct tfc_job_proposers 
   if (count == 0) goto out;
   // the first batch has no reference: it would be a single device, which takes too long to be run again
   tfc_job_candidates_lead(c, TFC_NONE);
-  t->schedule->batch_until_s = tfc_job_until(t->schedule, tfc_job_shares.rivals);
+  tfc_job_limit_batches(t->schedule, tfc_job_until(t->schedule, tfc_job_shares.rivals));
   s = tfc_job_turns_measure(t, list, count, false);
-  t->schedule->batch_until_s = 0;
+  tfc_job_limit_batches(t->schedule, 0);
   tfc_job_candidates_choose_by_median(c); // after an interruption, too: what was measured before it can be the answer
   if (c->best == TFC_NONE) tfc_job_candidates_lead(c, former);
   if (s) goto out;

@@ -18,8 +18,15 @@ tfc_status tfc_job_save_problem(const struct tfc_job_model *m, const struct tfc_
   if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   mkdir(m->o->save_problem, 0777); // any error but EEXIST shows again when the files are written
   TFC_TRY(s, tfc_cost_graph_write(m->cost_graph, graph));
-  for (uint32_t d = 0; d < m->machine->device_count; d++) m->machine->devices[d].memory = m->bare->devices[d].memory;
-  TFC_TRY(s, tfc_machine_write(m->machine, machine));
+  struct tfc_machine written = *m->machine; // with the real limits, which searches may not use up
+  written.devices = malloc((written.device_count + 1u) * sizeof *written.devices);
+  if (!written.devices) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  for (uint32_t d = 0; d < written.device_count; d++) {
+    written.devices[d] = m->machine->devices[d];
+    written.devices[d].memory = m->bare->devices[d].memory;
+  }
+  s = tfc_machine_write(&written, machine);
+  free(written.devices);
 out:
   free(graph);
   free(machine);

@@ -60,6 +60,10 @@ void tfc_job_begin_search(struct tfc_job_schedule *s, double now_s) {
       fmin(now_s + tfc_job_until(s, tfc_job_shares.search_least), tfc_job_until(s, tfc_job_shares.search_latest));
 }
 
+void tfc_job_limit_batches(struct tfc_job_schedule *s, double until_s) {
+  s->batch_until_s = until_s;
+}
+
 uint64_t tfc_job_round_evaluations(uint64_t left) {
   const uint64_t part = (uint64_t)(tfc_job_shares.round * (double)left);
   return left < round_least ? left : part < round_least ? round_least : part;

@@ -57,6 +57,8 @@ double tfc_job_report_s(const struct tfc_job_schedule *schedule);
 double tfc_job_search_end_s(const struct tfc_job_schedule *schedule, double final_s);
 // Call it when the search begins: sets the earliest end of the search.
 void tfc_job_begin_search(struct tfc_job_schedule *schedule, double now_s);
+// Batches of the phase that begins must end before this moment; 0: before the search ends.
+void tfc_job_limit_batches(struct tfc_job_schedule *schedule, double until_s);
 // Returns how many of the evaluations that are left a round of search gets.
 uint64_t tfc_job_round_evaluations(uint64_t left);
 // Returns the seconds that a round of search gets. `fresh`: the last round found something.

@@ -271,7 +271,7 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
                                        .start = started ? &start : NULL};
   options.settings.algorithms = names; // without the learners
   TFC_TRY(s, tfc_search(p, &options, &outcome));
-  x->proposers->evaluations += outcome.evaluations;
+  tfc_job_proposers_simulated(x->proposers, outcome.evaluations);
   if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
   found.list = calloc(outcome.entry_count + 1u, sizeof *found.list);
   if (!found.list) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -283,7 +283,7 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
       if (e->solution.device && e->excess == 0 && e->value < TFC_TIME_MAX)
         TFC_TRY(s, propose(x, &found, &e->solution, e->algorithm));
     }
-    tfc_search_account_add(&x->proposers->searches, &outcome.learned);
+    tfc_job_proposers_searched(x->proposers, &outcome.learned);
     for (struct proposal *k = found.count ? found.list : NULL; k && count < BATCH; k = next_of(x, &found)) {
       k->used = true;
       TFC_TRY(s, offer(t, &k->solution, k->algorithm, INFINITY, list, &count));
@@ -414,7 +414,7 @@ tfc_status tfc_job_search(struct tfc_job_measuring *t, struct tfc_job_proposers 
   x.begin_s = now, x.begun_with = t->candidates->episodes;
   const double learn_from = names ? now + tfc_job_shares.learn_from * (end - now) : 0;
   // if steps are slow, batches must end early enough for the learners
-  if (learns) t->schedule->batch_until_s = learn_from;
+  if (learns) tfc_job_limit_batches(t->schedule, learn_from);
   if (learns && names) x.held = (uint64_t)(tfc_job_shares.learner_evaluations * (double)o->evaluations);
   const bool benchmark = o->random_first > 0; // it measures as many placements as it was asked to
   for (uint32_t round = 0; idle < IDLE_END || learns || benchmark; round++) {
@@ -426,7 +426,8 @@ tfc_status tfc_job_search(struct tfc_job_measuring *t, struct tfc_job_proposers 
     if (stale >= stale_end && !learns && !benchmark) break;
     expect(&x, end);
     if (learns && learners_turn(&x, stale, idle, learn_from)) {
-      learns = false, x.held = 0, t->schedule->batch_until_s = 0;
+      learns = false, x.held = 0;
+      tfc_job_limit_batches(t->schedule, 0);
       TFC_TRY(s, learn(&x, end, names == NULL));
       continue;
     }
@@ -451,7 +452,7 @@ tfc_status tfc_job_search(struct tfc_job_measuring *t, struct tfc_job_proposers 
     }
   }
 out:
-  t->schedule->batch_until_s = 0;
+  tfc_job_limit_batches(t->schedule, 0);
   tfc_solution_deinit(&x.searched);
   free(names);
   return s;
