@@ -22,11 +22,11 @@ static double us_of(int64_t ns) {
 static tfc_str keep(struct tfc_arena *arena, tfc_str text) {
   return tfc_arena_str(arena, text);
 }
-static tfc_str op_text(const struct tfc_traced *t, int32_t op, const char *column) {
-  return tfc_table_text(&t->op_rows, (uint32_t)op, column);
+static tfc_str op_text(const struct tfc_traced *t, uint32_t op, const char *column) {
+  return tfc_table_text(&t->op_rows, op, column);
 }
-static tfc_str transfer_text(const struct tfc_traced *t, int32_t transfer, const char *column) {
-  return tfc_table_text(&t->transfer_rows, (uint32_t)transfer, column);
+static tfc_str transfer_text(const struct tfc_traced *t, uint32_t transfer, const char *column) {
+  return tfc_table_text(&t->transfer_rows, transfer, column);
 }
 
 // --- Sums over the traced steps --------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ static tfc_status add_path(const struct tfc_traced *t, struct tfc_arena *arena, 
   for (uint32_t i = 0; i < t->path_count; i++) {
     const struct tfc_traced_item *item = &t->path[i];
     if (item->waited > 0) TFC_TRY(s, add_share(types, arena, &waiting, item->waited));
-    if (item->op >= 0) {
+    if (item->op != TFC_NONE) {
       struct share key = {.name = op_text(t, item->op, "op")};
       TFC_TRY(s, add_share(types, arena, &key, item->end - item->start));
     } else {
@@ -107,7 +107,7 @@ static tfc_status list_path(const struct tfc_traced *t, struct tfc_report_lists 
     struct tfc_cell *row;
     TFC_TRY(s, tfc_table_add(&lists->tables[0], &row));
     row[0] = tfc_cell_integer(i);
-    if (item->op >= 0) {
+    if (item->op != TFC_NONE) {
       row[1] = tfc_cell_text(TFC_STR("operation"));
       row[2] = tfc_cell_text(keep(&lists->arena, op_text(t, item->op, "node")));
       row[3] = tfc_cell_text(keep(&lists->arena, op_text(t, item->op, "op")));

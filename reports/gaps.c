@@ -77,7 +77,7 @@ static tfc_status list_gaps(const struct tfc_traced *t, const struct tfc_table *
     row[0] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(&t->op_rows, at, "device")));
     row[1] = tfc_cell_real((double)g->start * 1e-3);
     row[2] = tfc_cell_real((double)(g->end - g->start) * 1e-3);
-    row[3] = tfc_cell_text(g->op < 0                                                   ? TFC_STR("end")
+    row[3] = tfc_cell_text(g->op == TFC_NONE                                           ? TFC_STR("end")
                            : g->dependency >= g->transfer && g->dependency >= g->other ? TFC_STR("dependency")
                            : g->transfer >= g->other                                   ? TFC_STR("transfer")
                                                                                        : TFC_STR("other"));
@@ -87,15 +87,15 @@ static tfc_status list_gaps(const struct tfc_traced *t, const struct tfc_table *
     for (uint32_t k = 0; k < labels->row_count; k++)
       if (tfc_str_equal(tfc_table_text(labels, k, "device"), row[0].text))
         row[10] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(labels, k, "label")));
-    if (g->op < 0) continue;
+    if (g->op == TFC_NONE) continue;
     const struct tfc_traced_op *o = &t->ops[g->op];
-    row[4] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(&t->op_rows, (uint32_t)g->op, "node")));
+    row[4] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(&t->op_rows, g->op, "node")));
     if (g->dependency + g->transfer == 0) continue;
-    const struct tfc_table *from = o->transfer >= 0 ? &t->transfer_rows : &t->op_rows;
-    uint32_t which = (uint32_t)(o->transfer >= 0 ? o->transfer : o->producer);
+    const struct tfc_table *from = o->transfer != TFC_NONE ? &t->transfer_rows : &t->op_rows;
+    uint32_t which = o->transfer != TFC_NONE ? o->transfer : o->producer;
     row[5] = tfc_cell_text(tfc_arena_str(&lists->arena, tfc_table_text(from, which, "node")));
     row[6] = tfc_cell_text(
-        tfc_arena_str(&lists->arena, tfc_table_text(from, which, o->transfer >= 0 ? "source" : "device")));
+        tfc_arena_str(&lists->arena, tfc_table_text(from, which, o->transfer != TFC_NONE ? "source" : "device")));
   }
 out:
   return s;

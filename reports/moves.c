@@ -32,8 +32,8 @@ struct moving {
 };
 struct move {
   int64_t unit;
-  int32_t from, to, op; // op: the one that gains most
-  uint32_t operations;
+  int32_t from, to;
+  uint32_t op, operations; // op: the one that gains most
   int64_t won, most;
 };
 
@@ -113,9 +113,9 @@ static int64_t ready_at(const struct moving *m, uint32_t op, int32_t to) {
   int64_t ready = 0;
   for (uint32_t l = m->first_link[op]; l < m->first_link[op + 1]; l++) {
     const struct tfc_traced_link *link = &t->links[l];
-    if (link->transfer >= 0) {
+    if (link->transfer != TFC_NONE) {
       const struct tfc_traced_transfer *x = &t->transfers[link->transfer];
-      const int64_t sent = link->producer >= 0 ? t->ops[link->producer].end : x->start;
+      const int64_t sent = link->producer != TFC_NONE ? t->ops[link->producer].end : x->start;
       ready =
           most(ready, x->source == to ? sent : most(sent, x->start) + transfer_ns(m, x->source, to, (double)x->bytes));
     } else {
@@ -143,11 +143,11 @@ static int64_t sooner_by(const struct moving *m, uint32_t at, uint32_t d, int32_
   const struct tfc_traced *t = m->t;
   const struct tfc_traced_item *item = &t->path[at], *next = at + 1 < t->path_count ? item + 1 : NULL;
   const struct tfc_traced_op *o = &t->ops[item->op];
-  const int64_t time = o->end - o->start, begin = begins_at(m, d, to, ready_at(m, (uint32_t)item->op, to), time);
+  const int64_t time = o->end - o->start, begin = begins_at(m, d, to, ready_at(m, item->op, to), time);
   if (begin < 0) return 0;
   const int64_t end = begin + time, back = transfer_ns(m, to, o->device, bytes_of(m, o->node));
   if (!next) return o->end - end;
-  if (next->transfer >= 0) return (t->transfers[next->transfer].target == to ? next->end : o->end) - end;
+  if (next->transfer != TFC_NONE) return (t->transfers[next->transfer].target == to ? next->end : o->end) - end;
   const struct tfc_traced_op *n = &t->ops[next->op];
   for (uint32_t l = m->first_link[next->op]; l < m->first_link[next->op + 1]; l++)
     if (t->links[l].producer == item->op)
@@ -199,7 +199,7 @@ static tfc_status try_moves(struct moving *m) {
     for (uint32_t d = 0; d < m->devices.row_count; d++)
       m->ran[d] |= tfc_table_cell(&m->devices, d, 0)->integer == t->ops[i].device;
   for (uint32_t i = 0; i < t->path_count; i++) {
-    if (t->path[i].op < 0) continue;
+    if (t->path[i].op == TFC_NONE) continue;
     const struct tfc_traced_op *o = &t->ops[t->path[i].op];
     const int64_t unit = unit_of(m, o->node);
     if (unit < 0) continue;

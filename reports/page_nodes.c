@@ -46,11 +46,11 @@ static void add_step(struct tfc_page *p) {
   tfc_page_add(p, "],\n\"gaps\":[");
   for (uint32_t i = 0; i < t->gap_count; i++) {
     const struct tfc_traced_gap *g = &t->gaps[i];
-    const struct tfc_traced_op *o = g->op >= 0 ? &t->ops[g->op] : NULL;
-    int64_t producer = !o                 ? -1
-                       : o->transfer >= 0 ? (int64_t)t->transfers[o->transfer].node
-                       : o->producer >= 0 ? (int64_t)t->ops[o->producer].node
-                                          : -1;
+    const struct tfc_traced_op *o = g->op != TFC_NONE ? &t->ops[g->op] : NULL;
+    int64_t producer = !o                        ? -1
+                       : o->transfer != TFC_NONE ? (int64_t)t->transfers[o->transfer].node
+                       : o->producer != TFC_NONE ? (int64_t)t->ops[o->producer].node
+                                                 : -1;
     tfc_page_add(p, "%s[%u,%lld,%lld,%lld,%lld,%lld,%lld,%lld]", i ? "," : "", lane_of(p, g->device),
                  (long long)g->start, (long long)(g->end - g->start), (long long)g->dependency, (long long)g->transfer,
                  (long long)g->other, o ? (long long)o->node : -1LL, (long long)producer);

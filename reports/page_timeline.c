@@ -31,7 +31,7 @@ static void add_box(struct tfc_page *p, int64_t from, int64_t to, int y, int hei
 
 static void parts_of(const struct tfc_traced_gap *g, int64_t out[CAUSES]) {
   out[WAITS_DEPENDENCY] = g->dependency, out[WAITS_TRANSFER] = g->transfer;
-  out[WAITS_OTHER] = g->op < 0 ? 0 : g->other, out[WAITS_END] = g->op < 0 ? g->other : 0;
+  out[WAITS_OTHER] = g->op == TFC_NONE ? 0 : g->other, out[WAITS_END] = g->op == TFC_NONE ? g->other : 0;
 }
 
 static void add_gaps(struct tfc_page *p, int32_t lane) {
@@ -85,8 +85,8 @@ static void add_path(struct tfc_page *p) {
   tfc_page_add(p, "<path class=\"critical\" d=\"");
   for (uint32_t i = 0; i < t->path_count; i++) {
     const struct tfc_traced_item *item = &t->path[i];
-    int32_t lane = lane_of(p, item->op >= 0 ? t->ops[item->op].device : t->transfers[item->transfer].target);
-    int y = lane * LANE + (item->op >= 0 ? PATH : ARRIVING + ARRIVING_HEIGHT / 2);
+    int32_t lane = lane_of(p, item->op != TFC_NONE ? t->ops[item->op].device : t->transfers[item->transfer].target);
+    int y = lane * LANE + (item->op != TFC_NONE ? PATH : ARRIVING + ARRIVING_HEIGHT / 2);
     tfc_page_add(p, "%c%lld %dH%lld", i ? 'L' : 'M', (long long)x_of(p, item->start), y, (long long)x_of(p, item->end));
   }
   tfc_page_add(p, "\"/>\n");

@@ -162,7 +162,7 @@ static void add_step(struct writer *w, const struct tfc_traced *t, int64_t step,
   }
   for (uint32_t i = 0; i < t->link_count; i++) {
     const struct tfc_traced_link *l = &t->links[i];
-    if (l->transfer < 0) continue;
+    if (l->transfer == TFC_NONE) continue;
     const struct tfc_traced_op *o = &t->ops[l->op];
     add_flow(w, o->device + 1, ARRIVING, at + t->transfers[l->transfer].start, o->device + 1, OPERATIONS,
              at + o->start);

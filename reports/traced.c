@@ -25,10 +25,10 @@ struct work {
   uint32_t *stack;      // [node_count] nodes without executions that are still to be searched
   // The same for the search for a transfer's producer: `searched` holds the number of the last search.
   uint32_t *searched, *sources, search;
-  int32_t *last_op;       // [node_count] the node's execution that started last so far
-  int32_t *first_arrival; // [node_count] head of a list of its transfers, linked by `next`
-  int32_t *next;          // [transfer_count]
-  int64_t *latest_end;    // [transfer_count] the latest end of this transfer and of those before it
+  uint32_t *last_op;       // [node_count] the node's execution that started last so far
+  uint32_t *first_arrival; // [node_count] head of a list of its transfers, linked by `next`
+  uint32_t *next;          // [transfer_count]
+  int64_t *latest_end;     // [transfer_count] the latest end of this transfer and of those before it
   uint32_t path_capacity;
 };
 
@@ -80,9 +80,9 @@ static tfc_status load_rows(struct tfc_store *store, const struct tfc_query_args
                                        .device = (int32_t)whole(&t->op_rows, i, 1, 0),
                                        .start = start,
                                        .end = start + ns(&t->op_rows, i, 3),
-                                       .before = TFC_TRACED_NONE,
-                                       .producer = TFC_TRACED_NONE,
-                                       .transfer = TFC_TRACED_NONE,
+                                       .before = TFC_NONE,
+                                       .producer = TFC_NONE,
+                                       .transfer = TFC_NONE,
                                        .arrival = -1};
     t->end = most(t->end, t->ops[i].end);
   }
@@ -133,9 +133,9 @@ static tfc_status load_edges(const struct tfc_table *edge_rows, struct tfc_trace
   w->stack = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->node_count + 1);
   w->searched = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->node_count + 1);
   w->sources = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->node_count + 1);
-  w->last_op = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->node_count + 1);
-  w->first_arrival = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->node_count + 1);
-  w->next = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)t->transfer_count + 1);
+  w->last_op = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->node_count + 1);
+  w->first_arrival = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->node_count + 1);
+  w->next = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)t->transfer_count + 1);
   w->latest_end = TFC_ARENA_ARRAY(&t->arena, int64_t, (size_t)t->transfer_count + 1);
   if (!w->first_edge || !w->has_consumer || !w->executed || !w->seen || !w->stack || !w->searched || !w->sources ||
       !w->last_op || !w->first_arrival || !w->next || !w->latest_end)
@@ -143,7 +143,7 @@ static tfc_status load_edges(const struct tfc_table *edge_rows, struct tfc_trace
   for (uint32_t n = 0, e = 0; n <= w->node_count; n++) {
     while (e < rows.row_count && w->edges[e].consumer < n) e++;
     w->first_edge[n] = e;
-    w->last_op[n] = w->first_arrival[n] = TFC_TRACED_NONE;
+    w->last_op[n] = w->first_arrival[n] = TFC_NONE;
     w->has_consumer[n] = w->executed[n] = false;
     w->seen[n] = w->searched[n] = 0;
   }
@@ -151,7 +151,7 @@ static tfc_status load_edges(const struct tfc_table *edge_rows, struct tfc_trace
   for (uint32_t i = 0; i < t->op_count; i++) w->executed[t->ops[i].node] = true;
   for (uint32_t i = 0; i < t->transfer_count; i++) { // each list begins with its latest transfer
     w->next[i] = w->first_arrival[t->transfers[i].node];
-    w->first_arrival[t->transfers[i].node] = (int32_t)i;
+    w->first_arrival[t->transfers[i].node] = i;
     w->latest_end[i] = i ? most(w->latest_end[i - 1], t->transfers[i].end) : t->transfers[i].end;
   }
 out:
@@ -159,21 +159,21 @@ out:
 }
 
 // Finds the transfer that brought the tensor to the operation's device: the last one that had begun, of this output if
-// there is one, else of any output of the producer. TFC_TRACED_NONE: the tensor did not cross.
-static int32_t arrival_of(const struct tfc_traced *t, const struct work *w, const struct edge *e,
-                          const struct tfc_traced_op *o) {
-  int32_t other = TFC_TRACED_NONE;
-  for (int32_t i = w->first_arrival[e->producer]; i >= 0; i = w->next[i]) {
+// there is one, else of any output of the producer. TFC_NONE: the tensor did not cross.
+static uint32_t arrival_of(const struct tfc_traced *t, const struct work *w, const struct edge *e,
+                           const struct tfc_traced_op *o) {
+  uint32_t other = TFC_NONE;
+  for (uint32_t i = w->first_arrival[e->producer]; i != TFC_NONE; i = w->next[i]) {
     if (t->transfers[i].target != o->device || t->transfers[i].start > o->start) continue;
     if (t->transfers[i].output == e->output) return i;
-    if (other < 0) other = i;
+    if (other == TFC_NONE) other = i;
   }
   return other;
 }
 
-static tfc_status add_input(struct tfc_traced *t, uint32_t op, int32_t producer, int32_t transfer) {
+static tfc_status add_input(struct tfc_traced *t, uint32_t op, uint32_t producer, uint32_t transfer) {
   struct tfc_traced_op *o = &t->ops[op];
-  int64_t at = least(transfer >= 0 ? t->transfers[transfer].end : t->ops[producer].end, o->start);
+  int64_t at = least(transfer != TFC_NONE ? t->transfers[transfer].end : t->ops[producer].end, o->start);
   if (t->link_count == t->link_capacity) {
     const uint32_t grown = 2 * t->link_capacity + 256;
     struct tfc_traced_link *links = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_link, grown);
@@ -181,8 +181,8 @@ static tfc_status add_input(struct tfc_traced *t, uint32_t op, int32_t producer,
     if (t->link_count) memcpy(links, t->links, t->link_count * sizeof *links);
     t->links = links, t->link_capacity = grown;
   }
-  t->links[t->link_count++] = (struct tfc_traced_link){producer, transfer, (int32_t)op};
-  if (at < o->arrival || (at == o->arrival && (o->transfer >= 0 || transfer < 0))) return NULL;
+  t->links[t->link_count++] = (struct tfc_traced_link){producer, transfer, op};
+  if (at < o->arrival || (at == o->arrival && (o->transfer != TFC_NONE || transfer == TFC_NONE))) return NULL;
   o->arrival = at, o->producer = producer, o->transfer = transfer;
   return NULL;
 }
@@ -190,12 +190,12 @@ static tfc_status add_input(struct tfc_traced *t, uint32_t op, int32_t producer,
 // Returns the execution that made what the transfer moved: the last one of the transfer's node on the source device
 // that started before operation `op`. If the node has no executions: of the operations that it is computed from (see
 // the head of this file), the last execution that had ended when the transfer began.
-static int32_t producer_of(const struct tfc_traced *t, struct work *w, int32_t transfer, uint32_t op) {
+static uint32_t producer_of(const struct tfc_traced *t, struct work *w, uint32_t transfer, uint32_t op) {
   const struct tfc_traced_transfer *x = &t->transfers[transfer];
   for (uint32_t i = op; w->executed[x->node] && i-- > 0;)
-    if (t->ops[i].node == x->node && t->ops[i].device == x->source) return (int32_t)i;
-  if (w->executed[x->node]) return TFC_TRACED_NONE;
-  int32_t found = TFC_TRACED_NONE;
+    if (t->ops[i].node == x->node && t->ops[i].device == x->source) return i;
+  if (w->executed[x->node]) return TFC_NONE;
+  uint32_t found = TFC_NONE;
   uint32_t waiting = 0;
   w->search++;
   w->sources[waiting++] = x->node;
@@ -204,12 +204,13 @@ static int32_t producer_of(const struct tfc_traced *t, struct work *w, int32_t t
     const uint32_t node = w->sources[--waiting];
     for (uint32_t e = w->first_edge[node]; e < w->first_edge[node + 1]; e++) {
       const uint32_t producer = w->edges[e].producer;
-      const int32_t last = w->last_op[producer];
+      const uint32_t last = w->last_op[producer];
       if (w->searched[producer] == w->search) continue;
       w->searched[producer] = w->search;
       if (!w->executed[producer])
         w->sources[waiting++] = producer;
-      else if (last >= 0 && t->ops[last].end <= x->start && (found < 0 || t->ops[last].end > t->ops[found].end))
+      else if (last != TFC_NONE && t->ops[last].end <= x->start &&
+               (found == TFC_NONE || t->ops[last].end > t->ops[found].end))
         found = last;
     }
   }
@@ -227,12 +228,12 @@ static tfc_status add_inputs(struct tfc_traced *t, struct work *w, uint32_t op) 
     const uint32_t node = w->stack[--waiting];
     for (uint32_t e = w->first_edge[node]; e < w->first_edge[node + 1]; e++) {
       const struct edge *edge = &w->edges[e];
-      int32_t producer = w->last_op[edge->producer];
-      const bool crosses = edge->output >= 0 && (producer < 0 || t->ops[producer].device != o->device);
-      const int32_t transfer = crosses ? arrival_of(t, w, edge, o) : TFC_TRACED_NONE;
-      if (transfer >= 0 && producer < 0) producer = producer_of(t, w, transfer, op);
-      if (producer >= 0 || transfer >= 0) TFC_RETURN_IF_ERROR(add_input(t, op, producer, transfer));
-      if (producer >= 0 || w->executed[edge->producer] || w->seen[edge->producer] == op + 1) continue;
+      uint32_t producer = w->last_op[edge->producer];
+      const bool crosses = edge->output >= 0 && (producer == TFC_NONE || t->ops[producer].device != o->device);
+      const uint32_t transfer = crosses ? arrival_of(t, w, edge, o) : TFC_NONE;
+      if (transfer != TFC_NONE && producer == TFC_NONE) producer = producer_of(t, w, transfer, op);
+      if (producer != TFC_NONE || transfer != TFC_NONE) TFC_RETURN_IF_ERROR(add_input(t, op, producer, transfer));
+      if (producer != TFC_NONE || w->executed[edge->producer] || w->seen[edge->producer] == op + 1) continue;
       w->seen[edge->producer] = op + 1;
       w->stack[waiting++] = edge->producer;
     }
@@ -243,64 +244,64 @@ static tfc_status add_inputs(struct tfc_traced *t, struct work *w, uint32_t op) 
 static tfc_status find_causes(struct tfc_traced *t, struct work *w) {
   // For each device: the operation that ended last so far; the transfers without edges that no operation has been given
   // yet; and the operations that have started and not ended (lanes of one device run side by side).
-  int32_t *ended = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)w->device_count + 1);
-  int32_t *running = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)t->op_count + 1);
-  int32_t *loose = TFC_ARENA_ARRAY(&t->arena, int32_t, (size_t)t->transfer_count + 1);
+  uint32_t *ended = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)w->device_count + 1);
+  uint32_t *running = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)t->op_count + 1);
+  uint32_t *loose = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)t->transfer_count + 1);
   uint32_t running_count = 0, loose_count = 0;
   if (!ended || !running || !loose) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
-  for (uint32_t d = 0; d < w->device_count; d++) ended[d] = TFC_TRACED_NONE;
+  for (uint32_t d = 0; d < w->device_count; d++) ended[d] = TFC_NONE;
   for (uint32_t i = 0; i < t->transfer_count; i++)
-    if (!w->has_consumer[t->transfers[i].node]) loose[loose_count++] = (int32_t)i;
+    if (!w->has_consumer[t->transfers[i].node]) loose[loose_count++] = i;
   for (uint32_t i = 0; i < t->op_count; i++) {
     struct tfc_traced_op *o = &t->ops[i];
     uint32_t kept = 0;
     for (uint32_t k = 0; k < running_count; k++) {
       struct tfc_traced_op *r = &t->ops[running[k]];
-      int32_t *last = &ended[r->device];
+      uint32_t *last = &ended[r->device];
       if (r->device != o->device || r->end > o->start)
         running[kept++] = running[k];
-      else if (*last < 0 || r->end >= t->ops[*last].end)
+      else if (*last == TFC_NONE || r->end >= t->ops[*last].end)
         *last = running[k];
     }
     running_count = kept;
     o->before = ended[o->device];
     TFC_RETURN_IF_ERROR(add_inputs(t, w, i));
-    int32_t taken = TFC_TRACED_NONE;
+    uint32_t taken = TFC_NONE;
     kept = 0;
     for (uint32_t k = 0; k < loose_count; k++) {
       const struct tfc_traced_transfer *x = &t->transfers[loose[k]];
       if (x->target != o->device || x->end > o->start)
         loose[kept++] = loose[k];
-      else if (taken < 0 || x->end > t->transfers[taken].end)
+      else if (taken == TFC_NONE || x->end > t->transfers[taken].end)
         taken = loose[k];
     }
     loose_count = kept;
-    if (taken >= 0) TFC_RETURN_IF_ERROR(add_input(t, i, producer_of(t, w, taken, i), taken));
-    o->by_input = o->arrival >= 0 && (o->before < 0 || o->arrival >= t->ops[o->before].end);
-    w->last_op[o->node] = (int32_t)i;
-    running[running_count++] = (int32_t)i;
+    if (taken != TFC_NONE) TFC_RETURN_IF_ERROR(add_input(t, i, producer_of(t, w, taken, i), taken));
+    o->by_input = o->arrival >= 0 && (o->before == TFC_NONE || o->arrival >= t->ops[o->before].end);
+    w->last_op[o->node] = i;
+    running[running_count++] = i;
   }
   return NULL;
 }
 
 // Finds what the transfer `transfer`, an input of operation `op`, waited for: its producer, or the previous operation
 // or transfer of the target device. Returns the operation that ended; if it was a transfer (*out_transfer, otherwise
-// TFC_TRACED_NONE), that transfer's producer. TFC_TRACED_NONE: it waited for nothing that was recorded.
-static int32_t cause_of_transfer(const struct tfc_traced *t, struct work *w, int32_t transfer, int32_t producer,
-                                 uint32_t op, int32_t *out_transfer) {
+// TFC_NONE), that transfer's producer. TFC_NONE: it waited for nothing that was recorded.
+static uint32_t cause_of_transfer(const struct tfc_traced *t, struct work *w, uint32_t transfer, uint32_t producer,
+                                  uint32_t op, uint32_t *out_transfer) {
   const struct tfc_traced_transfer *x = &t->transfers[transfer];
-  const int32_t before = t->ops[op].before;
-  int32_t cause = producer;
-  int64_t end = producer >= 0 ? t->ops[producer].end : -1;
-  *out_transfer = TFC_TRACED_NONE;
-  if (before >= 0 && t->ops[before].end <= x->start && t->ops[before].end > end)
+  const uint32_t before = t->ops[op].before;
+  uint32_t cause = producer;
+  int64_t end = producer != TFC_NONE ? t->ops[producer].end : -1;
+  *out_transfer = TFC_NONE;
+  if (before != TFC_NONE && t->ops[before].end <= x->start && t->ops[before].end > end)
     cause = before, end = t->ops[before].end;
-  for (int32_t i = transfer; i-- > 0 && w->latest_end[i] > end;) {
+  for (uint32_t i = transfer; i-- > 0 && w->latest_end[i] > end;) {
     const struct tfc_traced_transfer *y = &t->transfers[i];
     if (y->target != x->target || y->end > x->start || y->end <= end) continue;
     end = y->end, *out_transfer = i;
   }
-  return *out_transfer >= 0 ? producer_of(t, w, *out_transfer, op) : cause;
+  return *out_transfer != TFC_NONE ? producer_of(t, w, *out_transfer, op) : cause;
 }
 
 // Where operations of a device overlap, one transfer can be on the path several times.
@@ -321,22 +322,22 @@ static tfc_status find_path(struct tfc_traced *t, struct work *w) {
   for (uint32_t i = 1; i < t->op_count; i++)
     if (t->ops[i].end > t->ops[last].end) last = i;
   int64_t until = t->ops[last].end;
-  for (int32_t at = (int32_t)last; at >= 0;) {
+  for (uint32_t at = last; at != TFC_NONE;) {
     const struct tfc_traced_op *o = &t->ops[at];
     const uint32_t op = (uint32_t)at;
-    TFC_RETURN_IF_ERROR(add_to_path(
-        t, w, &(struct tfc_traced_item){.op = at, .transfer = TFC_TRACED_NONE, .start = o->start, .end = until}));
+    TFC_RETURN_IF_ERROR(
+        add_to_path(t, w, &(struct tfc_traced_item){.op = at, .transfer = TFC_NONE, .start = o->start, .end = until}));
     until = o->start;
     at = o->by_input ? o->producer : o->before;
-    for (int32_t transfer = o->by_input ? o->transfer : TFC_TRACED_NONE; transfer >= 0;) {
+    for (uint32_t transfer = o->by_input ? o->transfer : TFC_NONE; transfer != TFC_NONE;) {
       const struct tfc_traced_transfer *x = &t->transfers[transfer];
       const int64_t end = least(x->end, until), start = least(x->start, end);
       TFC_RETURN_IF_ERROR(add_to_path(
-          t, w, &(struct tfc_traced_item){.op = TFC_TRACED_NONE, .transfer = transfer, .start = start, .end = end}));
+          t, w, &(struct tfc_traced_item){.op = TFC_NONE, .transfer = transfer, .start = start, .end = end}));
       until = start;
       at = cause_of_transfer(t, w, transfer, at, op, &transfer);
     }
-    if (at >= 0) until = least(until, t->ops[at].end);
+    if (at != TFC_NONE) until = least(until, t->ops[at].end);
   }
   for (uint32_t i = 0; i < t->path_count / 2; i++) {
     struct tfc_traced_item swap = t->path[i];
@@ -348,16 +349,16 @@ static tfc_status find_path(struct tfc_traced *t, struct work *w) {
 
 // Limits how late `from` may end: `to`, which starts `lag` after that end, must not end after its own `latest`. If `to`
 // waited for `from`, the lag is the measured one; otherwise it is the time of the transfer, or 0.
-static void hold(struct tfc_traced *t, int32_t from, const struct tfc_traced_op *to, int64_t lag) {
-  if (from < 0) return;
+static void hold(struct tfc_traced *t, uint32_t from, const struct tfc_traced_op *to, int64_t lag) {
+  if (from == TFC_NONE) return;
   int64_t latest = to->latest - (to->end - to->start) - lag;
   t->ops[from].latest = most(least(t->ops[from].latest, latest), t->ops[from].end);
 }
 // Returns the operation whose end decided when operation `op` started; all transfers between the two are followed.
-static int32_t root_of(const struct tfc_traced *t, struct work *w, uint32_t op) {
+static uint32_t root_of(const struct tfc_traced *t, struct work *w, uint32_t op) {
   const struct tfc_traced_op *o = &t->ops[op];
-  int32_t at = o->by_input ? o->producer : o->before;
-  for (int32_t transfer = o->by_input ? o->transfer : TFC_TRACED_NONE; transfer >= 0;)
+  uint32_t at = o->by_input ? o->producer : o->before;
+  for (uint32_t transfer = o->by_input ? o->transfer : TFC_NONE; transfer != TFC_NONE;)
     at = cause_of_transfer(t, w, transfer, at, op, &transfer);
   return at;
 }
@@ -366,15 +367,15 @@ static void find_slack(struct tfc_traced *t, struct work *w) {
   for (uint32_t i = 0; i < t->op_count; i++) t->ops[i].latest = t->end;
   for (uint32_t i = t->op_count; i-- > 0;) {
     const struct tfc_traced_op *o = &t->ops[i];
-    const int32_t root = root_of(t, w, i);
-    for (; link > 0 && t->links[link - 1].op == (int32_t)i; link--) {
+    const uint32_t root = root_of(t, w, i);
+    for (; link > 0 && t->links[link - 1].op == i; link--) {
       const struct tfc_traced_link *l = &t->links[link - 1];
-      if (l->producer < 0) continue;
+      if (l->producer == TFC_NONE) continue;
       const bool cause = o->by_input && l->producer == o->producer && l->transfer == o->transfer && root == o->producer;
-      const struct tfc_traced_transfer *x = l->transfer >= 0 ? &t->transfers[l->transfer] : NULL;
+      const struct tfc_traced_transfer *x = l->transfer != TFC_NONE ? &t->transfers[l->transfer] : NULL;
       hold(t, l->producer, o, cause ? most(o->start - t->ops[l->producer].end, 0) : x ? x->end - x->start : 0);
     }
-    hold(t, o->before, o, o->before < 0 || root != o->before ? 0 : o->start - t->ops[o->before].end);
+    hold(t, o->before, o, o->before == TFC_NONE || root != o->before ? 0 : o->start - t->ops[o->before].end);
   }
 }
 
@@ -410,20 +411,20 @@ static tfc_status find_gaps(struct tfc_traced *t, const struct work *w) {
     at[o->device] = most(begin, o->end);
     if (o->start <= begin) continue;
     struct tfc_traced_gap *g = &t->gaps[t->gap_count++];
-    *g = (struct tfc_traced_gap){.device = o->device, .op = (int32_t)i, .start = begin, .end = o->start};
+    *g = (struct tfc_traced_gap){.device = o->device, .op = i, .start = begin, .end = o->start};
     int64_t from = begin;
-    if (o->transfer >= 0) {
+    if (o->transfer != TFC_NONE) {
       const struct tfc_traced_transfer *x = &t->transfers[o->transfer];
       // At `done` the producer had ended, or the transfer began if no producer is known; at `there` the tensor had
       // arrived.
-      int64_t done = o->producer >= 0 ? t->ops[o->producer].end : x->start;
+      int64_t done = o->producer != TFC_NONE ? t->ops[o->producer].end : x->start;
       int64_t there = most(from, least(x->end, o->start));
       done = most(from, least(done, there));
       // Before the transfer began, other transfers to the device may have been on their way. In the rest of that time
       // the device had what it needed but had not begun, for example because all cores worked for other devices.
       const int64_t began = clamp(x->start, done, there), moved = moved_to(t, o->device, done, began);
       g->dependency = done - from, g->transfer = moved + there - began, g->other = began - done - moved, from = there;
-    } else if (o->producer >= 0 && t->ops[o->producer].device != o->device) {
+    } else if (o->producer != TFC_NONE && t->ops[o->producer].device != o->device) {
       int64_t done = most(from, least(t->ops[o->producer].end, o->start));
       g->dependency = done - from, from = done;
     }
@@ -432,7 +433,7 @@ static tfc_status find_gaps(struct tfc_traced *t, const struct work *w) {
   for (uint32_t d = 0; d < w->device_count; d++)
     if (used[d] && at[d] < t->end)
       t->gaps[t->gap_count++] = (struct tfc_traced_gap){
-          .device = (int32_t)d, .op = TFC_TRACED_NONE, .start = at[d], .end = t->end, .other = t->end - at[d]};
+          .device = (int32_t)d, .op = TFC_NONE, .start = at[d], .end = t->end, .other = t->end - at[d]};
   qsort(t->gaps, t->gap_count, sizeof *t->gaps, longest_first);
   return NULL;
 }

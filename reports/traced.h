@@ -12,18 +12,17 @@
 #define TFC_REPORTS_TRACED_H
 
 #include "reports/query.h"
-
-enum { TFC_TRACED_NONE = -1 };
+#include "runtime/base/none.h"
 
 struct tfc_traced_op {
   uint32_t node;
   int32_t device;
   int64_t start, end;
-  int32_t before;             // the operation that ended last on its device before it started, or none
-  int32_t producer, transfer; // of the input that arrived last; each may be TFC_TRACED_NONE
-  int64_t arrival;            // when that input had arrived, at most `start`; -1: no input is known
-  bool by_input;              // it started when that input arrived, and not only when `before` ended
-  int64_t latest;             // the latest end that would not make the step longer, with the same order on each device
+  uint32_t before;             // the operation that ended last on its device before it started, or TFC_NONE
+  uint32_t producer, transfer; // of the input that arrived last; each may be TFC_NONE
+  int64_t arrival;             // when that input had arrived, at most `start`; -1: no input is known
+  bool by_input;               // it started when that input arrived, and not only when `before` ended
+  int64_t latest;              // the latest end that would not make the step longer, with the same order on each device
 };
 struct tfc_traced_transfer {
   uint32_t node;
@@ -31,17 +30,17 @@ struct tfc_traced_transfer {
   int64_t start, end, bytes;
 };
 struct tfc_traced_item {      // an item of the critical path, in the order of time
-  int32_t op, transfer;       // one of the two is TFC_TRACED_NONE
+  uint32_t op, transfer;      // one of the two is TFC_NONE
   int64_t start, end, waited; // `waited`: from the end of the previous item to `start`
 };
 struct tfc_traced_gap {
-  int32_t device, op; // op: the operation that ends the gap; TFC_TRACED_NONE: the device has no further operation in
-                      // the step
+  int32_t device;
+  uint32_t op; // the operation that ends the gap; TFC_NONE: the device has no further operation in the step
   int64_t start, end;
   int64_t dependency, transfer, other; // its parts: waiting for the producer, for the transfer, and for unknown reasons
 };
-struct tfc_traced_link { // by the graph's edges, `op` had to wait for this producer or transfer
-  int32_t producer, transfer, op;
+struct tfc_traced_link {           // by the graph's edges, `op` had to wait for this producer or transfer
+  uint32_t producer, transfer, op; // producer, transfer: each may be TFC_NONE
 };
 struct tfc_traced {
   struct tfc_table op_rows, transfer_rows; // row i belongs to ops[i] or transfers[i]

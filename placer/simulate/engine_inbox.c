@@ -95,7 +95,8 @@ INLINE bool end_operation(struct tfc_engine *e, uint32_t n, uint32_t device, int
   if (e->end_position && e->end_position[n] >= e->reach) e->reach = e->end_position[n] + 1;
   e->scalars->ended++;
   for (uint32_t tensor = g->first_tensor[n]; tensor < g->first_tensor[n + 1]; tensor++) {
-    uint64_t away = arrive(e, tensor, device, levels, recorded) & ~(UINT64_C(1) << device | UINT64_C(1) << NOWHERE);
+    uint64_t away =
+        arrive(e, tensor, device, levels, recorded) & ~(UINT64_C(1) << device | UINT64_C(1) << FILLER_DEVICE);
     for (; away; away &= away - 1)
       if (!send(e, tensor, device, (uint32_t)__builtin_ctzll(away), now, leaves, at_once, recorded)) return false;
   }

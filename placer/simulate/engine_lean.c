@@ -104,7 +104,8 @@ INLINE tfc_engine_stop run(struct tfc_engine *e, int64_t cutoff, uint32_t pause,
       s->ended++;
       if (e->end_position && e->end_position[n] >= e->reach) e->reach = e->end_position[n] + 1;
       for (uint32_t tensor = g->first_tensor[n]; tensor < g->first_tensor[n + 1]; tensor++) {
-        uint64_t away = arrive(e, tensor, device, levels, false) & ~(UINT64_C(1) << device | UINT64_C(1) << NOWHERE);
+        uint64_t away =
+            arrive(e, tensor, device, levels, false) & ~(UINT64_C(1) << device | UINT64_C(1) << FILLER_DEVICE);
         for (; away; away &= away - 1)
           if (!send(e, tensor, device, (uint32_t)__builtin_ctzll(away), now, leaves)) return TFC_ENGINE_NO_LINK;
       }

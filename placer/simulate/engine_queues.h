@@ -14,7 +14,7 @@
 #define LEAST_LEAF_BITS 4 // 16 leaves: enough for four devices with a wire in each direction
 #define INBOX_LEAF_BITS 2 // enough for four devices without wires
 
-#define NOWHERE 63 // a device number that no device of a lean problem has
+#define FILLER_DEVICE 63 // the device of the nodes that fill up groups of consumers; no device of a lean problem has it
 
 // --- Sets of ready operations -------------------------------------------------------------------------------------
 
@@ -136,8 +136,8 @@ INLINE uint32_t take_end(struct tfc_engine *e, int64_t now) {
 }
 
 // A tensor has arrived on a device: its consumers there wait for one input less. Returns the set of devices of all its
-// consumers. Consumers come in groups of four, filled up with a node on the device NOWHERE, so that few branches depend
-// on the graph.
+// consumers. Consumers come in groups of four, filled up with a node on the device FILLER_DEVICE, so that few branches
+// depend on the graph.
 INLINE uint64_t arrive(struct tfc_engine *e, uint32_t tensor, uint32_t device, uint32_t levels, bool recorded) {
   uint64_t where = 0;
   for (uint32_t c = e->first_four[tensor]; c < e->first_four[tensor + 1]; c++) {

@@ -63,7 +63,7 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p, bo
     bits = (bits + 63) / 64;
     e->words += (uint32_t)bits;
   } while (bits > 1);
-  e->lean = e->plain && devices <= NOWHERE, e->inbox = !live && p->has_occupancy && devices <= NOWHERE;
+  e->lean = e->plain && devices <= FILLER_DEVICE, e->inbox = !live && p->has_occupancy && devices <= FILLER_DEVICE;
   e->apart = e->wired = true;
   for (size_t i = 0; i < devices * devices; i++) {
     if (!p->pair[i].linked) continue;
@@ -122,7 +122,7 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p, bo
     if (!e->inputs[n]) e->sources[e->source_count++] = n;
   }
   e->rank_now = p->rank, e->by_rank_now = p->by_rank;
-  for (uint32_t i = 0; i < 4; i++) e->device[nodes + i] = NOWHERE;
+  for (uint32_t i = 0; i < 4; i++) e->device[nodes + i] = FILLER_DEVICE;
   if (e->inbox) TFC_RETURN_IF_ERROR(make_pace(e));
   return e->lean || e->inbox ? make_fours(e) : NULL;
 }

@@ -209,15 +209,15 @@ struct place {
   int64_t step;
 };
 
-enum { NOWHERE = UINT16_MAX };
 // The copies of operands that a block of several rows needs (see `repeats`).
 struct repeated {
   _Alignas(64) float rows[most_repeated][TFC_CHAIN_BLOCK];
 };
 
-// `repeated`: NULL, or the copies of the operands that need one, in the order of the operands.
+// transposed: the operand that is read at `to`; TFC_NONE: each is read where it is. `repeated`: NULL, or the copies of
+// the operands that need one, in the order of the operands.
 static void run_block(const struct tfc_chain *chain, void *const *tensors, int64_t row, int64_t column, int64_t n,
-                      uint16_t transposed, void *to, struct repeated *repeated) {
+                      uint32_t transposed, void *to, struct repeated *repeated) {
   _Alignas(64) char registers[TFC_CHAIN_REGISTERS][TFC_CHAIN_BLOCK * widest];
   struct place places[TFC_CHAIN_OPERANDS];
   uint16_t next = 0;
@@ -279,7 +279,7 @@ static void run_together(const struct tfc_chain *chain, void *const *tensors, in
       // The last block may be shorter; no block after it uses its copy.
       written[next++] = one ? first : -1;
     }
-    run_block(chain, tensors, row, 0, count * chain->columns, NOWHERE, NULL, &repeated);
+    run_block(chain, tensors, row, 0, count * chain->columns, TFC_NONE, NULL, &repeated);
   }
 }
 
@@ -294,7 +294,7 @@ void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t 
   int64_t row = begin / per_row, block = begin % per_row;
   for (int64_t i = begin; i < end; i++) {
     int64_t column = block * TFC_CHAIN_BLOCK, n = chain->columns - column;
-    run_block(chain, tensors, row, column, n < TFC_CHAIN_BLOCK ? n : TFC_CHAIN_BLOCK, NOWHERE, NULL, NULL);
+    run_block(chain, tensors, row, column, n < TFC_CHAIN_BLOCK ? n : TFC_CHAIN_BLOCK, TFC_NONE, NULL, NULL);
     if (++block == per_row) block = 0, row++;
   }
 }
@@ -302,7 +302,7 @@ void tfc_chain_run(const struct tfc_chain *chain, void *const *tensors, int64_t 
 // Runs columns [first, last) of one row.
 static void run_columns(const struct tfc_chain *chain, void *const *tensors, int64_t row, int64_t first, int64_t last) {
   for (int64_t at = first; at < last; at += TFC_CHAIN_BLOCK)
-    run_block(chain, tensors, row, at, last - at < TFC_CHAIN_BLOCK ? last - at : TFC_CHAIN_BLOCK, NOWHERE, NULL, NULL);
+    run_block(chain, tensors, row, at, last - at < TFC_CHAIN_BLOCK ? last - at : TFC_CHAIN_BLOCK, TFC_NONE, NULL, NULL);
 }
 
 void tfc_chain_run_rows(const struct tfc_chain *chain, void *const *tensors, int64_t columns, int64_t begin,
