@@ -156,29 +156,3 @@ out:
   free(us);
   return s;
 }
-
-void tfc_slowdown_add(struct tfc_slowdown_sums *sums, const struct tfc_cost_table *alone,
-                      const struct tfc_fusion *fusion, const struct tfc_step_profile *p, const uint32_t *kind_of_device,
-                      uint32_t device_count, uint32_t kind) {
-  int64_t *end = calloc(device_count + 1u, sizeof *end);
-  if (!end) return; // without memory, this step does not count
-  for (size_t i = 0; i < p->ops.count; i++) {
-    const struct tfc_profile_op *o = &p->ops.data[i];
-    uint32_t busy = busy_devices(o, end, kind_of_device, device_count);
-    if (kind_of_device[o->device] != kind || busy > sums->limit) continue;
-    const uint32_t *member = NULL;
-    uint32_t count = members(fusion, o->node, &member);
-    struct tfc_cost cost = tfc_cost_table_get(alone, o->node, kind);
-    double us = cost.samples ? cost.median_us : 0;
-    bool known = cost.samples > 0;
-    for (uint32_t m = 0; m < count && known; m++) {
-      cost = tfc_cost_table_get(alone, member[m], kind);
-      known = cost.samples > 0;
-      us += known ? cost.median_us : 0;
-    }
-    if (!known || !(us > 0)) continue;
-    sums->measured_us[busy] += 1e-3 * (double)o->duration_ns;
-    sums->alone_us[busy] += us;
-  }
-  free(end);
-}

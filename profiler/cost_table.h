@@ -39,15 +39,4 @@ struct tfc_cost tfc_cost_table_get(const struct tfc_cost_table *table, uint32_t 
 // Returns the shortest time ever measured, in us, even if its sample is no longer kept; NaN: there is none.
 double tfc_cost_table_fastest(const struct tfc_cost_table *table, uint32_t node, uint32_t kind);
 
-// For finding how much operations slow down when k devices of their kind are busy: adds, for every operation of a step,
-// its time and its time alone to the sums for the number k of devices that were busy when it started (its own
-// included).
-struct tfc_slowdown_sums {
-  double *measured_us, *alone_us; // [limit + 1], by k; owned by the caller
-  uint32_t limit;
-};
-void tfc_slowdown_add(struct tfc_slowdown_sums *sums, const struct tfc_cost_table *alone,
-                      const struct tfc_fusion *fusion, const struct tfc_step_profile *profile,
-                      const uint32_t *kind_of_device, uint32_t device_count, uint32_t kind);
-
 #endif

@@ -82,9 +82,6 @@ const char *tfc_palette_family_name(uint32_t family) {
 uint32_t tfc_palette_family_rgb(uint32_t family) {
   return families[family].light;
 }
-uint32_t tfc_palette_family_dark_rgb(uint32_t family) {
-  return families[family].dark;
-}
 
 // Up to sixteen devices of one kind differ, and so do the first devices of kinds that are used together.
 uint32_t tfc_palette_device(tfc_str name) {

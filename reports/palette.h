@@ -15,9 +15,8 @@ uint32_t tfc_palette_family(tfc_str op); // TFC_OP_FAMILIES - 1 stands for all t
 const char *tfc_palette_family_name(uint32_t family);
 // The accent, on a light and on a dark page.
 enum { TFC_PALETTE_ACCENT = 0xD21EC3, TFC_PALETTE_DARK_ACCENT = 0x96FF69 };
-uint32_t tfc_palette_device_rgb(uint32_t index); // 0xRRGGBB, on all pages
-uint32_t tfc_palette_family_rgb(uint32_t family);
-uint32_t tfc_palette_family_dark_rgb(uint32_t family); // on a dark page
+uint32_t tfc_palette_device_rgb(uint32_t index);  // 0xRRGGBB, on all pages
+uint32_t tfc_palette_family_rgb(uint32_t family); // on a light page
 // Writes CSS: custom properties --d0.. and --f0.., and classes .d0.. and .f0.. that fill with them, for light and dark
 // pages.
 void tfc_palette_css(struct tfc_text *out);

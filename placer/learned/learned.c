@@ -489,10 +489,3 @@ double tfc_learned_device_factor(const struct tfc_learned *l, uint32_t device, d
   if (out_sd) *out_sd = sqrt(l->covariance_diagonal[1 + device]);
   return exp(l->mean[0] + l->mean[1 + device] + (weight > 0 ? sum / weight : 0));
 }
-double tfc_learned_link_factor(const struct tfc_learned *l, uint32_t from, uint32_t to) {
-  const uint32_t pair = tfc_learned_pair(l, from, to);
-  return exp(0.5 * (tfc_learned_log_link(l, l->mean, pair, 0) + tfc_learned_log_link(l, l->mean, pair, 1)));
-}
-double tfc_learned_arrival_us(const struct tfc_learned *l) {
-  return fmax(0, l->mean[l->at_arrival]) * l->arrival_unit_us;
-}

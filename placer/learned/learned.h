@@ -88,8 +88,6 @@ void tfc_learned_world_deinit(struct tfc_learned_world *world);
 
 // For messages and tests: the learned factor by which times are longer than in the problem.
 double tfc_learned_device_factor(const struct tfc_learned *learned, uint32_t device, double *out_sd); // sd of its log
-double tfc_learned_link_factor(const struct tfc_learned *learned, uint32_t from, uint32_t to);
-double tfc_learned_arrival_us(const struct tfc_learned *learned);
 // Returns the share of the learned corrections that search and predictions use: below 1 if the learned model did not
 // predict new placements better than the given model did; 0: they use the given model alone.
 double tfc_learned_trust(const struct tfc_learned *learned);

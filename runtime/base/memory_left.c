@@ -100,12 +100,6 @@ uint64_t tfc_memory_kills(void) {
   return tfc_read_small("/proc/vmstat", text, sizeof text) ? number_of(text, "oom_kill ") : 0;
 }
 
-uint64_t tfc_memory_left(void) {
-  struct tfc_memory_bound b;
-  tfc_memory_bound(&b);
-  return b.left;
-}
-
 enum { MOST_AHEAD = 64 << 20, LEAST_MARGIN = 8 << 20, MARGIN_SHARE = 32 };
 static _Atomic uint64_t granted; // without what was given back
 static _Atomic uint64_t allowed; // `granted` may grow up to this without another look

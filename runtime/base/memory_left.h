@@ -17,7 +17,6 @@ struct tfc_memory_bound {
   uint64_t left;    // UINT64_MAX: not known
 };
 void tfc_memory_bound(struct tfc_memory_bound *out);
-uint64_t tfc_memory_left(void); // the field `left` of that limit
 // Limits this process's resident memory: from now on, no more than `bytes` minus what is resident is left.
 void tfc_memory_limit(uint64_t bytes);
 

@@ -83,11 +83,3 @@ tfc_status tfc_device_spec_parse(tfc_str text, struct tfc_device_spec *out) {
   *out = spec;
   return NULL;
 }
-
-bool tfc_device_spec_matches(const struct tfc_device_spec *spec, const struct tfc_device_spec *full) {
-  if (spec->job.size && !tfc_str_equal(spec->job, full->job)) return false;
-  if (spec->replica >= 0 && spec->replica != full->replica) return false;
-  if (spec->task >= 0 && spec->task != full->task) return false;
-  if (spec->type[0] && strcasecmp(spec->type, full->type) != 0) return false;
-  return spec->index < 0 || spec->index == full->index;
-}

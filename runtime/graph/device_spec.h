@@ -13,7 +13,5 @@ struct tfc_device_spec {
   int index;         // -1: not given or '*'
 };
 TFC_MUST_USE tfc_status tfc_device_spec_parse(tfc_str text, struct tfc_device_spec *out); // INVALID_ARGUMENT
-// Whether a device with this full name satisfies the spec.
-bool tfc_device_spec_matches(const struct tfc_device_spec *spec, const struct tfc_device_spec *full);
 
 #endif

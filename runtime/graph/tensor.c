@@ -96,12 +96,6 @@ tfc_status tfc_tensor_scalar_i64(int64_t value, struct tfc_tensor *out) {
   return NULL;
 }
 
-tfc_status tfc_tensor_scalar_f32(float value, struct tfc_tensor *out) {
-  TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE_SCALAR, out));
-  *(float *)out->data = value;
-  return NULL;
-}
-
 void tfc_tensor_release(struct tfc_tensor *t) {
   tfc_buffer_release(t->buffer);
   *t = (struct tfc_tensor){0};

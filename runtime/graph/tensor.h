@@ -84,7 +84,6 @@ TFC_MUST_USE tfc_status tfc_buffer_create_host(size_t size, struct tfc_buffer **
 // Makes a host tensor of a static shape. It is not cleared, but strings are "" and objects NULL (the buffer owns them).
 TFC_MUST_USE tfc_status tfc_tensor_create(tfc_dtype dtype, const struct tfc_shape *shape, struct tfc_tensor *out);
 TFC_MUST_USE tfc_status tfc_tensor_scalar_i64(int64_t value, struct tfc_tensor *out);
-TFC_MUST_USE tfc_status tfc_tensor_scalar_f32(float value, struct tfc_tensor *out);
 // Computes the bytes of `shape` × `dtype`. INVALID_ARGUMENT: the shape is not static, or too large.
 TFC_MUST_USE tfc_status tfc_tensor_bytes(tfc_dtype dtype, const struct tfc_shape *shape, size_t *out);
 

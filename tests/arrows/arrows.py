@@ -71,6 +71,25 @@ SHARED_HEADERS = [
     "runtime/graph/op_def.h",
     "runtime/ops/kernel.h",
 ]
+# Functions that the product offers and only tests call, with the reason why they stay.
+FOR_TESTS = {
+    "tfc_activity_free": "releases what a program keeps until it ends",
+    "tfc_checkpoint_entries": "fuzzing and tests read every entry of a file, programs only those that a graph names",
+    "tfc_driver_add": "drivers of tests, and of others, have no other way in",
+    "tfc_emulated_calls": "the emulated device exists to be watched",
+    "tfc_emulated_inject": "and to fail where a test says",
+    "tfc_gemm_name": "says which kernels a test has checked",
+    "tfc_gpu_profiler_set": "a profiler that is played, where there is no GPU",
+    "tfc_host_ops": "the whole table, which is compared with what TensorFlow does",
+    "tfc_member_static_parts": "whether a task ran the kind of plan that a test is about",
+    "tfc_plan_in_another_order": "whether a plan adapted",
+    "tfc_rl_algos": "the policies without the command line's list",
+    "tfc_session_variable_bytes": "what a session holds, which no result shows",
+    "tfc_split_suppose_fast": "a result must not depend on what was measured",
+    "tfc_train": "made the policy that is built in (tests/bench/policy_bench.c), and makes the next one",
+    "tfc_transport_faulty": "a transport that loses and delays messages",
+    "tfc_warnings_deinit": "releases what a program keeps until it ends",
+}
 
 
 def room(path):
@@ -159,20 +178,29 @@ def words(paths):
 
 
 def uncalled(defined, wanted, files):
-    """Functions and data that a file offers and that no other file, plug-in or test takes: (file, symbol). Those of the
+    """Functions and data that a file offers and that no other file or plug-in takes: (file, symbol, whether a test names
+    it). What only tests name and the file itself uses is a part of it that tests look at. Those of the
     library's own folder are the public ones. Of C alone, and not what begins with __: compilers
     and sanitizers make functions and data of their own."""
     taken = {symbol for _, symbol in wanted}
-    others = [file for file in files if PLUGIN.match(file)]
+    plugins = words([file for file in files if PLUGIN.match(file)])
+    tests = []
     for top in ("tests", "examples"):
         for folder, _, names in os.walk(top):
-            others += [os.path.join(folder, name) for name in names if name.endswith((".c", ".h", ".cpp", ".cu"))]
-    named = words(others)
+            tests += [os.path.join(folder, name) for name in names if name.endswith((".c", ".h", ".cpp", ".cu"))]
+    tests = words(tests)
     for symbol, places in sorted(defined.items()):
-        if symbol in taken or symbol in named or symbol == "main" or symbol.startswith("__"):
+        if symbol in taken or symbol in plugins or symbol == "main" or symbol.startswith("__"):
             continue
-        if not any(at.startswith("libtfc/") or not at.endswith(".c") for at in places):
-            yield min(places), symbol
+        if any(at.startswith("libtfc/") or not at.endswith(".c") for at in places):
+            continue
+        file = min(places)
+        if symbol not in tests:
+            yield file, symbol, False
+            continue
+        with open(file, encoding="utf-8") as text:
+            if len(re.findall(r"\b" + symbol + r"\b", re.sub(r"//[^\n]*", "", text.read()))) == 1:
+                yield file, symbol, True
 
 
 def shared_headers(files):
@@ -283,8 +311,12 @@ def main():
     missing = sorted(file for file in files if file.endswith(".c") and file not in by_call)
     faults += [f"{file} has no object file in {build}: build first" for file in missing if not PLUGIN.match(file)]
     if not faults:  # the calls of a folder that is not built are not known
-        faults += [f"{file}: nobody takes {symbol}: delete it, or make it static"
-                   for file, symbol in uncalled(defined, wanted, files)]
+        idle = list(uncalled(defined, wanted, files))
+        faults += [f"{file}: nobody takes {symbol}: delete it, or make it static" for file, symbol, tested in idle if not tested]
+        faults += [f"{file}: only tests take {symbol}: delete it, or say in FOR_TESTS why it stays"
+                   for file, symbol, tested in idle if tested and symbol not in FOR_TESTS]
+        faults += [f"{symbol} is in FOR_TESTS, but tests are not its only callers"
+                   for symbol in sorted(set(FOR_TESTS) - {symbol for _, symbol, tested in idle if tested})]
     shared = shared_headers(files)
     faults += [f"{header} declares functions of several files: {' '.join(places)}" for header, places in sorted(shared.items())
                if header not in SHARED_HEADERS]

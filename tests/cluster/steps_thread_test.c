@@ -10,6 +10,7 @@
 #include "runtime/cluster/member_internal.h"
 #include "runtime/cluster/serve.h"
 #include "runtime/graph/import.h"
+#include "tests/common/scalar.h"
 
 #define IN(name) " input: \"" name "\""
 #define ON(job, task) " device: \"/job:" job "/task:" task "\""
@@ -72,7 +73,7 @@ static tfc_status run(struct client *c, const char *feed, float value, const cha
   struct tfc_run_spec spec = {0};
   if (feed) {
     TFC_RETURN_IF_ERROR(tfc_graph_parse_output(c->graph, tfc_str_from(feed), &feeds[0]));
-    TFC_RETURN_IF_ERROR(tfc_tensor_scalar_f32(value, &values[0]));
+    TFC_RETURN_IF_ERROR(scalar_f32(value, &values[0]));
     spec.feeds = feeds, spec.feed_count = 1;
     if (fetch && !strcmp(fetch, "merge")) { // p is true for values above 0
       TFC_RETURN_IF_ERROR(tfc_graph_parse_output(c->graph, TFC_STR("p"), &feeds[1]));

@@ -7,6 +7,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/exec/session.h"
 #include "runtime/graph/import.h"
+#include "tests/common/scalar.h"
 
 #define IN(name) " input: \"" name "\""
 #define NODE(name, op, ...) "node { name: \"" name "\" op: \"" op "\"" __VA_ARGS__ " }\n"
@@ -58,7 +59,7 @@ static void begin(const char *const *fetches, uint32_t fetch_count, const char *
 static tfc_status go(const uint32_t *feed, float value, int fetch, float *out) {
   struct tfc_tensor t = {0}, got = {0};
   uint32_t wanted = (uint32_t)fetch;
-  TFC_RETURN_IF_ERROR(tfc_tensor_scalar_f32(value, &t));
+  TFC_RETURN_IF_ERROR(scalar_f32(value, &t));
   struct tfc_partial_call call = {
       .feeds = feed, .values = &t, .feed_count = feed != NULL, .fetches = &wanted, .fetch_count = fetch >= 0};
   struct tfc_run_options options = {.deadline_ns = 200000000000};
@@ -79,7 +80,7 @@ static float fetched(const char *name, float x) { // runs an ordinary step
                               .targets = &o.node,
                               .target_count = target,
                               .placement = placement};
-  assert_ok(tfc_tensor_scalar_f32(x, &t));
+  assert_ok(scalar_f32(x, &t));
   assert_ok(tfc_session_run(session, &spec, &t, &got, NULL));
   float value = target ? 0 : *(float *)got.data;
   tfc_tensor_release(&t);

@@ -9,6 +9,7 @@
 
 #include "runtime/exec/session.h"
 #include "runtime/graph/import.h"
+#include "tests/common/scalar.h"
 
 // --- The graph ---------------------------------------------------------------------------------------------------
 #define IN(name) " input: \"" name "\""
@@ -106,7 +107,7 @@ static tfc_status run(const char *name, float value, float *out, const struct tf
   else
     target = tfc_graph_find(graph, tfc_str_from(name));
   assert_true(target != TFC_NONE);
-  TFC_RETURN_IF_ERROR(tfc_tensor_scalar_f32(value, &feed));
+  TFC_RETURN_IF_ERROR(scalar_f32(value, &feed));
   struct tfc_run_spec spec = {.feeds = &input,
                               .feed_count = 1,
                               .fetches = &fetch,

@@ -10,6 +10,7 @@
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/crc32c.h"
 #include "runtime/io/events.h"
+#include "tests/common/scalar.h"
 
 static char directory[] = "/tmp/tfc_checkpoint_XXXXXX";
 static char path_buffer[4096];
@@ -161,7 +162,7 @@ static void full_disk_keeps_the_old(void **state) {
   struct tfc_tensor t, back;
   struct tfc_checkpoint *c = NULL;
   write_sample(in_directory("kept"));
-  assert_ok(tfc_tensor_scalar_f32(1, &t));
+  assert_ok(scalar_f32(1, &t));
   struct tfc_checkpoint_item item = {TFC_STR("t"), &t, NULL, NULL};
   tfc_os.write = failing_write;
   fail_after = 0;

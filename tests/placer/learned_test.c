@@ -197,9 +197,11 @@ static void check(bool pieces, int readings, double arrival_us, double tolerance
   errors(l, &real, &learned, &prior);
   if (learned > least_gain * prior) fail_msg("error %g, of the prior %g", learned, prior);
   if (pieces) {
-    const double link = tfc_learned_link_factor(l, 0, 1);
+    const uint32_t pair = tfc_learned_pair(l, 0, 1);
+    const double link =
+        exp(0.5 * (tfc_learned_log_link(l, l->mean, pair, 0) + tfc_learned_log_link(l, l->mean, pair, 1)));
     if (fabs(log(link / 2.5)) > 0.1) fail_msg("link: %g, not 2.5", link);
-    const double arrival = tfc_learned_arrival_us(l);
+    const double arrival = fmax(0, l->mean[l->at_arrival]) * l->arrival_unit_us;
     if (fabs(arrival - arrival_us) > 1.5) fail_msg("arrival: %g us, not %g", arrival, arrival_us);
   }
   tfc_learned_world_deinit(&real);

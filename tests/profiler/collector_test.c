@@ -105,24 +105,6 @@ static void test_costs(void **state) {
   tfc_cost_table_free(t);
 }
 
-// Tests two devices: node 0 alone, then nodes 1 and 2 side by side, each half as fast as alone.
-static void test_slowdown(void **state) {
-  (void)state;
-  struct tfc_cost_table *t = NULL;
-  uint32_t kinds[] = {0, 0};
-  assert_ok(tfc_cost_table_create(3, 1, &t));
-  for (uint32_t n = 0; n < 3; n++) assert_ok(tfc_cost_table_put(t, n, 0, 10));
-  struct tfc_profile_op ops[] = {{0, 10000, 0, 0, -1, -1}, {10000, 20000, 1, 0, -1, -1}, {12000, 20000, 2, 1, -1, -1}};
-  struct tfc_step_profile p = {.duration_ns = 32000, .ops = {ops, 3, 3}};
-  double measured[3] = {0}, alone[3] = {0};
-  struct tfc_slowdown_sums sums = {measured, alone, 2};
-  tfc_slowdown_add(&sums, t, NULL, &p, kinds, 2, 0);
-  // Node 1 starts alone (node 2 has not arrived yet), then node 2 runs at the same time.
-  assert_true(measured[1] == 30 && alone[1] == 20);
-  assert_true(measured[2] == 20 && alone[2] == 10);
-  tfc_cost_table_free(t);
-}
-
 // Node 0 does the work of 1 and 2 as well: its time is divided in proportion to their own times.
 static void test_fused_operations(void **state) {
   (void)state;
@@ -140,10 +122,6 @@ static void test_fused_operations(void **state) {
   assert_true(tfc_cost_table_get(t, 0, 0).median_us == 2 && tfc_cost_table_get(t, 1, 0).median_us == 4 &&
               tfc_cost_table_get(t, 2, 0).median_us == 6);
   assert_true(tfc_cost_table_get(t, 3, 0).median_us == 4); // two devices were busy: half of 8
-  double measured[3] = {0}, alone[3] = {0};
-  struct tfc_slowdown_sums sums = {measured, alone, 2};
-  tfc_slowdown_add(&sums, t, &fusion, &p, kinds, 2, 0);
-  assert_true(measured[1] == 12 && alone[1] == 12 && measured[2] == 8 && alone[2] == 4);
   tfc_fusion_deinit(&fusion);
   assert_ok(tfc_fusion_init(&fusion, NULL, 4, weights, NULL));
   tfc_fusion_deinit(&fusion);
@@ -208,9 +186,8 @@ static void test_order(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_a_step),   cmocka_unit_test(test_what_is_no_measurement), cmocka_unit_test(test_costs),
-      cmocka_unit_test(test_slowdown), cmocka_unit_test(test_fused_operations),       cmocka_unit_test(test_two_groups),
-      cmocka_unit_test(test_order)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_step),     cmocka_unit_test(test_what_is_no_measurement),
+                                     cmocka_unit_test(test_costs),      cmocka_unit_test(test_fused_operations),
+                                     cmocka_unit_test(test_two_groups), cmocka_unit_test(test_order)};
   return cmocka_run_group_tests_name("collector", tests, NULL, NULL);
 }
