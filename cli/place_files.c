@@ -12,6 +12,7 @@
 #include "cli/place.h"
 #include "cli/program.h"
 #include "placer/model/placement.h"
+#include "placer/model/placement_json.h"
 #include "runtime/base/file.h"
 #include "runtime/graph/import.h"
 

@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "cli/step_args.h"
 #include "placer/job/job.h"
+#include "placer/model/placement_json.h"
 #include "reports/reports.h"
 #include "rl/rl.h"
 #include "runtime/base/clock.h"

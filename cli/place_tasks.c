@@ -19,6 +19,7 @@
 #include "placer/tasks/steps.h"
 #include "profiler/lock.h"
 #include "profiler/store.h"
+#include "profiler/store_runs.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"

@@ -5,6 +5,7 @@
 #include "cli/untrusted.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/exec/model.h"
+#include "runtime/exec/model_checkpoint.h"
 
 tfc_status run_initialise(struct run_setup *setup) {
   const struct tfc_texts *inits = &setup->options->inits;

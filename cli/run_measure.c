@@ -11,6 +11,7 @@
 #include "cli/run_traces.h"
 #include "cli/untrusted.h"
 #include "profiler/collector.h"
+#include "profiler/collector_gpu.h"
 #include "profiler/statistics.h"
 #include "profiler/store.h"
 #include "runtime/base/units.h"

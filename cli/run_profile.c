@@ -7,6 +7,7 @@
 #include "cli/program.h"
 #include "profiler/collector.h"
 #include "profiler/host.h"
+#include "profiler/store_rows.h"
 #include "profiler/warnings.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/no_memory.h"

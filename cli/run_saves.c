@@ -14,6 +14,7 @@
 #include "runtime/base/line.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/model.h"
+#include "runtime/exec/model_checkpoint.h"
 #include "runtime/exec/saved_state.h"
 #include "runtime/ops/saved.h"
 

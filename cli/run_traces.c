@@ -12,6 +12,7 @@
 #include "profiler/collector.h"
 #include "profiler/host.h"
 #include "profiler/lock.h"
+#include "profiler/store_rows.h"
 #include "profiler/warnings.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"

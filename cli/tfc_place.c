@@ -8,6 +8,8 @@
 #include "cli/task.h"
 #include "cli/untrusted.h"
 #include "placer/measure/measure.h"
+#include "placer/measure/worker.h"
+#include "placer/model/cost_graph_json.h"
 #include "placer/placer.h"
 #include "runtime/base/file.h"
 

@@ -7,6 +7,7 @@
 #include "cli/json.h"
 #include "cli/program.h"
 #include "cli/untrusted.h"
+#include "profiler/store_runs.h"
 #include "reports/compare.h"
 #include "reports/compare_page.h"
 #include "reports/critical.h"

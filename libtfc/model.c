@@ -5,6 +5,7 @@
 
 #include "placer/model/placed.h"
 #include "runtime/exec/model.h"
+#include "runtime/exec/model_checkpoint.h"
 #include "runtime/exec/queue_threads.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"

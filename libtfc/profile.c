@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profiler/collector.h"
+#include "profiler/collector_gpu.h"
 #include "runtime/base/arena.h"
 
 struct tfc_profile {

@@ -8,6 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "placer/model/cost_graph_json.h"
+#include "placer/model/machine_yaml.h"
+#include "placer/model/placement_json.h"
 #include "placer/search/local.h"
 #include "placer/search/rivals.h"
 #include "runtime/base/file.h"

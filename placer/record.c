@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/model/placement_json.h"
 #include "placer/model/rows.h"
 #include "placer/search/rivals.h"
 #include "placer/simulate/simulate.h"
 #include "placer/simulate/single_moves.h"
 #include "profiler/idle.h"
+#include "profiler/store_rows.h"
+#include "profiler/store_runs.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 

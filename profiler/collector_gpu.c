@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/collector_gpu.h"
+#include "profiler/collector_launches.h"
 #include "profiler/collector_private.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/str.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profiler/collector_private.h"
+#include "profiler/collector_launches.h"
 #include "runtime/device/driver.h"
 #include "runtime/exec/session.h"
 

@@ -3,6 +3,7 @@
 #define TFC_PROFILER_COLLECTOR_PRIVATE_H
 
 #include "profiler/collector.h"
+#include "profiler/collector_gpu.h"
 #include "profiler/gpu.h"
 
 struct tfc_dispatch {
@@ -31,10 +32,6 @@ void tfc_collector_reset_gpu(struct tfc_collector *c);
 // Takes executions and transfers from the profiler's records. ABORTED: they cannot be trusted.
 tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_collector_names *names,
                                    struct tfc_step_profile *p);
-// Whether all launches have records: ABORTED names an operation or a transfer that lacks some. Sorts dispatches by
-// node, and r->works.
-tfc_status tfc_collector_check_launches(struct tfc_collector *c, const struct tfc_collector_names *names,
-                                        const struct tfc_step_profile *p, struct tfc_activity_result *r);
 // Returns how many of the transfers from `first` on that have the same device and number are copies; transfers are
 // sorted by these, and copies come first. *out_next: the first one after them.
 uint64_t tfc_collector_same_transfer(const struct tfc_step_profile *p, size_t first, size_t *out_next);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "profiler/store_private.h"
+#include "profiler/store_rows.h"
 
 static tfc_status prepare(struct tfc_store *store, const char *sql, int64_t key, sqlite3_stmt **out) {
   if (sqlite3_prepare_v2(store->db, sql, -1, out, NULL) != SQLITE_OK) return tfc_store_unreadable(store);

@@ -5,6 +5,7 @@
 #define TFC_PROFILER_STORE_READ_H
 
 #include "profiler/store.h"
+#include "profiler/store_rows.h"
 
 // NOT_FOUND: there is no such run. `state`: "running", "done", "interrupted", "failed".
 typedef tfc_status (*tfc_store_run_fn)(void *user, const struct tfc_store_run *run, const char *state);

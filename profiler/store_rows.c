@@ -8,6 +8,7 @@
 #include "profiler/activity.h"
 #include "profiler/collector.h"
 #include "profiler/store_private.h"
+#include "profiler/store_rows.h"
 
 #define ROWS(count, ...)                                                                                               \
   do {                                                                                                                 \

@@ -1,5 +1,6 @@
 // Finds runs and their answers, stores what --resume needs, and deletes old runs.
 
+#include "profiler/store_runs.h"
 #include "profiler/schema.h"
 #include "profiler/store_private.h"
 

@@ -1,4 +1,5 @@
 #include "profiler/warnings.h"
+#include "profiler/store_rows.h"
 
 #include <stdlib.h>
 #include <string.h>

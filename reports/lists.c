@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "profiler/store_runs.h"
 #include "reports/reports.h"
 
 void tfc_report_lists_deinit(struct tfc_report_lists *lists) {

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "placer/model/placement_json.h"
+#include "profiler/store_runs.h"
 #include "reports/ending.h"
 #include "reports/html.h"
 #include "reports/nodes.h"

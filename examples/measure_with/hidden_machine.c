@@ -18,8 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/model/cost_graph_json.h"
 #include "placer/model/json.h"
+#include "placer/model/machine_yaml.h"
 #include "placer/model/placement.h"
+#include "placer/model/placement_json.h"
 #include "placer/model/problem.h"
 #include "runtime/base/random.h"
 

@@ -12,6 +12,9 @@
 #include <string.h>
 
 #include "placer/algo/dp.h"
+#include "placer/algo/dp_ideals.h"
+#include "placer/algo/dp_piece.h"
+#include "placer/algo/dp_unlike.h"
 #include "placer/algo/fold.h"
 #include "placer/algo/order.h"
 

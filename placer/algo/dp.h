@@ -57,23 +57,4 @@ struct tfc_dp_frame { // one level of the depth-first walk through smaller ideal
   uint32_t ideal, next, run;
 };
 
-// Adds a run to the current piece (sign 1) or removes it (-1).
-void tfc_dp_change(struct tfc_dp *dp, uint32_t run, int sign);
-void tfc_dp_clear(struct tfc_dp *dp); // empties the current piece
-// Returns the shortest time that the current piece takes on a device of the type, ps; INFINITY: it cannot be there.
-double tfc_dp_cost(const struct tfc_dp *dp, uint32_t type);
-// Fills `in` and `out` of each type, using the best of its links, and sets `even`.
-TFC_MUST_USE tfc_status tfc_dp_find_wires(struct tfc_dp *dp);
-
-// All ideals of the graph of runs with forward edges, the full one last; *out_all false: there are too many.
-TFC_MUST_USE tfc_status tfc_dp_find_ideals(const struct tfc_dp *dp, struct tfc_dp_ideals *ideals, bool *out_all);
-// Makes only the ideals that are prefixes of the linear order.
-TFC_MUST_USE tfc_status tfc_dp_linear_ideals(const struct tfc_dp *dp, struct tfc_dp_ideals *ideals);
-
-// Finds the best split if links differ. value [ideal * state_count + state]: lower bounds for exactly the devices of
-// that state; changed. `all`: ideals are sets (bits); otherwise they are prefixes, given by their length. *out_load
-// INFINITY: no split was found; *out_done: it is certain that there is none, or that the split found is the best one.
-TFC_MUST_USE tfc_status tfc_dp_split_unlike(struct tfc_dp *dp, const struct tfc_dp_ideals *ideals, bool all,
-                                            double *value, tfc_device_id *device, double *out_load, bool *out_done);
-
 #endif

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/algo/dp.h"
+#include "placer/algo/dp_ideals.h"
 #include "runtime/base/map.h"
 
 #define LARGEST_IDEALS 2500

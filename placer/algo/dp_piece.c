@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/algo/dp.h"
+#include "placer/algo/dp_piece.h"
 
 static void add_wire(struct tfc_dp *q, uint32_t t, double *sum, double time, int sign) {
   if (time == INFINITY)

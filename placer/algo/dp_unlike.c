@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/algo/dp.h"
+#include "placer/algo/dp_piece.h"
+#include "placer/algo/dp_unlike.h"
 #include "placer/simulate/loads.h"
 
 #define LARGEST_SEARCH 3000000 // bound on the pieces that are tried

@@ -8,7 +8,9 @@
 
 #include "placer/elsewhere/final.h"
 #include "placer/elsewhere/record.h"
+#include "placer/measure/command_wire.h"
 #include "profiler/statistics.h"
+#include "profiler/store_rows.h"
 
 enum { FINALISTS = 6, CHOOSE = 4, CONFIRM = CHOOSE };
 

@@ -7,8 +7,11 @@
 
 #include "placer/elsewhere/bandit.h"
 #include "placer/elsewhere/record.h"
+#include "placer/model/placement_json.h"
 #include "placer/model/rows.h"
 #include "profiler/collector.h"
+#include "profiler/store_rows.h"
+#include "profiler/store_runs.h"
 #include "profiler/warnings.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"

@@ -11,6 +11,8 @@
 #include "placer/elsewhere/resume.h"
 #include "placer/elsewhere/tried.h"
 #include "profiler/store_read.h"
+#include "profiler/store_rows.h"
+#include "profiler/store_runs.h"
 #include "runtime/base/no_memory.h"
 
 enum { VERSION = 1 }; // of the state that tfc_elsewhere_keep writes

@@ -7,7 +7,7 @@
 #include "placer/measure/choice.h"
 #include "placer/measure/evaluator.h"
 #include "profiler/statistics.h"
-#include "profiler/store.h"
+#include "profiler/store_rows.h"
 #include "runtime/base/units.h"
 
 // Passes the best time and the number of measured candidates to the clock, which shows them with every event.

@@ -1,4 +1,5 @@
 #include "placer/job/given.h"
+#include "placer/model/placement_json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -18,6 +18,8 @@
 #include "placer/job/rivals.h"
 #include "placer/job/search.h"
 #include "placer/measure/step_names.h"
+#include "placer/model/placement_json.h"
+#include "profiler/store_rows.h"
 #include "runtime/base/file.h"
 #include "runtime/base/sha256.h"
 

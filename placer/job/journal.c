@@ -11,6 +11,8 @@
 #include "placer/subject/rows.h"
 #include "profiler/host.h"
 #include "profiler/statistics.h"
+#include "profiler/store_rows.h"
+#include "profiler/store_runs.h"
 #include "profiler/warnings.h"
 #include "runtime/base/no_memory.h"
 

@@ -7,6 +7,7 @@
 #include "placer/job/proposers.h"
 #include "profiler/store.h"
 #include "profiler/store_read.h"
+#include "profiler/store_rows.h"
 
 struct tfc_job_journal_row { // the rows of a candidate
   int64_t key, placement_id; // ids in the store; key 0: it is not stored

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "placer/job/schedule.h"
-#include "profiler/store.h"
+#include "profiler/store_rows.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/base/str.h"
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "profiler/store_read.h"
+#include "profiler/store_rows.h"
+#include "profiler/store_runs.h"
 #include "runtime/base/no_memory.h"
 
 // --- Checking that the run is of the same graph and devices ----------------------------------------------------------

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "placer/job/turns.h"
+#include "placer/model/placement_json.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"

@@ -15,6 +15,7 @@
 #include "placer/measure/guard.h"
 #include "placer/measure/pipeline.h"
 #include "placer/model/machine.h"
+#include "profiler/collector_gpu.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/no_memory.h"

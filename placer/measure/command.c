@@ -13,6 +13,7 @@
 
 #include "placer/measure/command_wire.h"
 #include "placer/measure/lines.h"
+#include "placer/model/placement_json.h"
 #include "runtime/base/clock.h"
 
 enum { STARTS = 4 };                  // the program is started once, and again at most three times

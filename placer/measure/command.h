@@ -57,7 +57,6 @@ struct tfc_command_answer {
   TFC_ARRAY(struct tfc_command_transfer) transfers;
   void *document; // owned
 };
-void tfc_command_answer_deinit(struct tfc_command_answer *answer);
 
 struct tfc_command;
 // Starts the command, sends hello and waits until it is ready. UNAVAILABLE: it does not become ready, with its message.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/measure/command_wire.h"
 #include "profiler/statistics.h"
 
 enum { BETWEEN = 4 }; // number of candidates between two measurements of the reference

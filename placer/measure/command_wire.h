@@ -19,5 +19,6 @@ TFC_MUST_USE tfc_status tfc_command_read_ready(tfc_str line, struct tfc_command_
 // finite; OUT_OF_RANGE: it answers another request, whose id is *out_id.
 TFC_MUST_USE tfc_status tfc_command_read_answer(tfc_str line, uint64_t id, struct tfc_command_answer *answer,
                                                 uint64_t *out_id);
+void tfc_command_answer_deinit(struct tfc_command_answer *answer);
 
 #endif

@@ -22,6 +22,8 @@ TFC_MUST_USE tfc_status tfc_evaluator_measured(struct tfc_measurer *measurer, co
                                                const struct tfc_problem *problem,
                                                const struct tfc_measure_settings *settings, tfc_observe_fn observe,
                                                void *user, struct tfc_evaluator **out);
+// Whether the step's duration is part of the placement's result.
+bool tfc_measured_counts(const struct tfc_measured *measured, const struct tfc_measured_step *step);
 // Makes a result from a measurement: median, quartiles, ratio, and with `detail` busy time and memory.
 TFC_MUST_USE tfc_status tfc_result_from_measured(const struct tfc_measured *measured, uint32_t device_count,
                                                  tfc_label label, bool detail, struct tfc_result *out);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "placer/measure/links.h"
+#include "profiler/collector_gpu.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
 #include "runtime/graph/builder.h"

@@ -1,11 +1,7 @@
 // Measuring: runs placements for real and times every step, in a worker process of the same binary, so that a crash, a
 // hang or a fault costs one placement and not the run. Only one run at a time measures on a machine.
 //
-// A program that measures calls the worker's entry first thing in main:
-//
-//   if (tfc_measure_is_worker(argc, argv)) return tfc_measure_worker_main(argc, argv);
-//
-// and then
+// A program that measures calls the worker's entry first thing in main (worker.h), and then
 //
 //   TFC_TRY(s, tfc_measurer_create(&options, &measurer)); // takes the machine's lock, starts the worker, initialises
 //   TFC_TRY(s, tfc_measurer_run(measurer, &batch, got_result, user));
@@ -19,9 +15,6 @@
 #include "placer/subject/subject.h"
 #include "profiler/collector.h"
 #include "runtime/exec/session.h"
-
-bool tfc_measure_is_worker(int argc, char **argv);
-int tfc_measure_worker_main(int argc, char **argv); // returns the exit code
 
 struct tfc_measure_feed {
   tfc_str name; // "x:0"
@@ -176,8 +169,6 @@ struct tfc_measured {
   uint32_t done_by_count; // node_count, or 0
   double ratio;           // time divided by the reference's, from neighbouring blocks; NaN: there is no reference
 };
-// Whether the step's duration is part of the placement's result.
-bool tfc_measured_counts(const struct tfc_measured *measured, const struct tfc_measured_step *step);
 typedef tfc_status (*tfc_measured_fn)(void *user, const struct tfc_measured *measured);
 // Calls `fn` once for each entry, in the order in which they end. CANCELLED if the options' flag was set. If the worker
 // crashes or hangs, its entry is FAILED with the cause, and the other entries go on in a new worker.

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "placer/measure/guard.h"
+#include "placer/measure/worker.h"
 #include "placer/model/machine.h"
 #include "profiler/gpu.h"
 #include "runtime/base/file.h"

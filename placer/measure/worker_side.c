@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
+#include "profiler/collector_gpu.h"
 #include "runtime/exec/model.h"
+#include "runtime/exec/model_checkpoint.h"
 #include "runtime/exec/queue_threads.h"
 
 tfc_status tfc_worker_beat(struct tfc_worker *w, uint32_t entry) {

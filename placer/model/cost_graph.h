@@ -68,13 +68,6 @@ TFC_MUST_USE tfc_status tfc_cost_builder_edge(struct tfc_cost_builder *builder, 
 // nodes.
 TFC_MUST_USE tfc_status tfc_cost_builder_finish(struct tfc_cost_builder *builder, struct tfc_cost_graph **out);
 
-// `path` only names the document in messages.
-TFC_MUST_USE tfc_status tfc_cost_graph_parse(tfc_str json, const char *path, struct tfc_cost_graph **out);
-TFC_MUST_USE tfc_status tfc_cost_graph_read(const char *path, struct tfc_cost_graph **out);
-// Whether the content looks like a cost graph (valid or not): it is JSON and neither a binary nor a text GraphDef.
-bool tfc_cost_graph_sniff(tfc_str content);
-TFC_MUST_USE tfc_status tfc_cost_graph_format(const struct tfc_cost_graph *graph, struct tfc_text *out); // JSON
-TFC_MUST_USE tfc_status tfc_cost_graph_write(const struct tfc_cost_graph *graph, const char *path);
 void tfc_cost_graph_free(struct tfc_cost_graph *graph);
 
 TFC_MUST_USE tfc_status tfc_cost_graph_find(const struct tfc_cost_graph *graph, tfc_str name, uint32_t *out_node);

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "placer/model/cost_graph.h"
+#include "placer/model/cost_graph_json.h"
 #include "placer/model/json.h"
 #include "runtime/base/file.h"
 #include "runtime/base/map.h"

@@ -98,11 +98,6 @@ void tfc_machine_free(struct tfc_machine *machine); // NULL is fine
 TFC_MUST_USE tfc_status tfc_machine_add_device(struct tfc_machine *machine, const struct tfc_machine_device *device);
 TFC_MUST_USE tfc_status tfc_machine_add_link(struct tfc_machine *machine, const struct tfc_link *link);
 
-TFC_MUST_USE tfc_status tfc_machine_parse(tfc_str yaml, const char *path, struct tfc_machine **out);
-TFC_MUST_USE tfc_status tfc_machine_read(const char *path, struct tfc_machine **out);
-TFC_MUST_USE tfc_status tfc_machine_format(const struct tfc_machine *machine, struct tfc_text *out); // YAML
-TFC_MUST_USE tfc_status tfc_machine_write(const struct tfc_machine *machine, const char *path);
-
 // Returns the index of the device with this name or TensorFlow name; TFC_NONE: there is none.
 uint32_t tfc_machine_find(const struct tfc_machine *machine, tfc_str name);
 // out_host [device]: the number of its host, in the order in which hosts appear among the devices. Returns how many

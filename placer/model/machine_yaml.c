@@ -6,6 +6,7 @@
 
 #include "placer/model/json.h"
 #include "placer/model/machine.h"
+#include "placer/model/machine_yaml.h"
 #include "placer/model/yaml_problem.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"

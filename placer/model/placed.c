@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "placer/model/keys.h"
+#include "placer/model/placement_json.h"
 #include "runtime/base/map.h"
 
 static bool lists(tfc_str names, tfc_str name) {

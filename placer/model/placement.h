@@ -77,10 +77,6 @@ struct tfc_placement {
 
 TFC_MUST_USE tfc_status tfc_placement_create(struct tfc_placement **out);
 void tfc_placement_free(struct tfc_placement *placement); // NULL is fine
-TFC_MUST_USE tfc_status tfc_placement_parse(tfc_str json, const char *path, struct tfc_placement **out);
-TFC_MUST_USE tfc_status tfc_placement_read(const char *path, struct tfc_placement **out);
-TFC_MUST_USE tfc_status tfc_placement_format(const struct tfc_placement *placement, struct tfc_text *out);
-TFC_MUST_USE tfc_status tfc_placement_write(const struct tfc_placement *placement, const char *path);
 
 // UNAVAILABLE: `what` names a device that the machine does not have. `what`: the argument of --evaluate,
 // "single:DEVICE" or a file; `placement`: the content of that file, otherwise NULL. `host`: the device name "host" is

@@ -4,6 +4,7 @@
 
 #include "placer/model/json.h"
 #include "placer/model/placement.h"
+#include "placer/model/placement_json.h"
 #include "runtime/base/file.h"
 #include "runtime/base/map.h"
 #include "runtime/base/no_memory.h"

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "profiler/store_rows.h"
 #include "runtime/base/no_memory.h"
 
 static tfc_status no_memory(void) {

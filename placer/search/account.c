@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "placer/search/local.h"
+#include "profiler/store_rows.h"
 #include "runtime/base/units.h"
 
 static void add_turns(struct tfc_search_turns *to, const struct tfc_search_turns *more) {

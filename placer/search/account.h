@@ -4,6 +4,7 @@
 
 #include "placer/search/guide.h"
 #include "profiler/store.h"
+#include "profiler/store_rows.h"
 #include "runtime/base/str.h"
 
 struct tfc_search_account {

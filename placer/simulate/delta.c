@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/simulate/delta_join.h"
+#include "placer/simulate/delta_leave.h"
 #include "placer/simulate/delta_private.h"
+#include "placer/simulate/delta_record.h"
 
 tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out) {
   tfc_status s = NULL;

@@ -2,7 +2,7 @@
 // future of a simulation depends only on which operations have ended, what is running and for how much longer, and what
 // is on the wires or waits for them. Where all of that is equal, the trial's future is the incumbent's, shifted by the
 // difference in time.
-#include "placer/simulate/delta_private.h"
+#include "placer/simulate/delta_join.h"
 
 static bool is_transfer(const struct tfc_engine_transfer *t, const struct tfc_engine_ride *r) {
   return t->tensor == r->tensor && t->from == r->from && t->to == r->to;

@@ -2,7 +2,7 @@
 // first of these: an input of a moved node is produced, if its transfers change by the move; a moved node becomes
 // ready, on its old device or on its new one; a node whose rank changed becomes ready. One kind of change is ignored: a
 // transfer that is added or left out on a wire that is otherwise free at that time changes nothing else.
-#include "placer/simulate/delta_private.h"
+#include "placer/simulate/delta_leave.h"
 
 // Returns when the tensor arrives on the device in the incumbent; TFC_TIME_MAX: never. `there`: a consumer of it is on
 // that device.

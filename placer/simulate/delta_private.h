@@ -72,45 +72,6 @@ struct tfc_delta {
   int64_t leaves;        // the first instant at which the trial may differ, silent transfers excepted
 };
 
-// --- Where a trial begins to differ --------------------------------------------------------------------------------
-
-// Returns the first instant of the incumbent at which the trial, whose moves were made, may differ. Fills `silent`.
-int64_t tfc_delta_leaves(struct tfc_delta *delta);
-// As the function above, for the time after the instant `past` of the incumbent, at which the trial had the same state.
-// Returns `past` if the two may differ at once. No transfer counts as silent.
-int64_t tfc_delta_leaves_after(const struct tfc_delta *delta, int64_t past);
-// Whether a silent transfer is under way at that instant, so that the states of trial and incumbent differ by it.
-bool tfc_delta_within_silence(const struct tfc_delta *delta, int64_t time);
-// Changes a saved state of the incumbent (`block`), of the instant `time`, into the trial's state at that instant,
-// which must be before the first difference; `past` as above, or -1.
-void tfc_delta_adjust(const struct tfc_delta *delta, uint8_t *block, int64_t time, int64_t past);
-
-// --- Recording -----------------------------------------------------------------------------------------------------
-
-tfc_status tfc_delta_init_records(struct tfc_delta *delta);
-void tfc_delta_deinit_records(struct tfc_delta *delta);
-// Records the engine's placement from the start, with saved states. False: it is not legal.
-bool tfc_delta_record(struct tfc_delta *delta, struct tfc_verdict *out);
-// Records the trial, whose moves were made and which is legal. What differs is simulated again; the rest is copied and
-// shifted in time.
-void tfc_delta_record_trial(struct tfc_delta *delta, struct tfc_verdict *out);
-// Returns the index of the last saved state at `time` or before in which more than `ended` operations have ended, or
-// TFC_NONE.
-uint32_t tfc_delta_save_before(const struct tfc_delta *delta, int64_t time, uint32_t ended);
-// Returns how many operations have ended before an instant of the incumbent.
-uint32_t tfc_delta_ended_before(const struct tfc_delta *delta, int64_t time);
-// Returns how many operations of the incumbent have ended when all those that the trial moves or swaps have ended.
-uint32_t tfc_delta_ended_with_all(const struct tfc_delta *delta);
-
-// --- Where a trial equals the incumbent again ----------------------------------------------------------------------
-
-// Whether the engine's state equals that of the incumbent at *out_past, shifted by *out_shift ps; inputs that moved
-// nodes wait for are not compared. The engine runs the trial and has paused when `reach` operations have ended.
-bool tfc_delta_joins(const struct tfc_delta *delta, int64_t *out_past, int64_t *out_shift);
-
-// Returns the index of the first transfer of a lane that has not ended after the instant `past`.
-size_t tfc_delta_first_under_way(const struct tfc_engine_rides *lane, int64_t past);
-
 // Returns the node's device in the incumbent while the moves of a trial are made.
 static inline uint32_t tfc_delta_incumbent_device(const struct tfc_delta *d, uint32_t n) {
   return d->mark[n] == d->stamp ? d->was[n] : d->engine.device[n];

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "placer/simulate/delta_private.h"
+#include "placer/simulate/delta_join.h"
+#include "placer/simulate/delta_leave.h"
+#include "placer/simulate/delta_record.h"
 
 #define MOST_ARRIVALS (UINT32_C(1) << 22)
 

@@ -13,6 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "placer/simulate/engine_inbox.h"
+#include "placer/simulate/engine_lean.h"
 #include "placer/simulate/engine_queues.h"
 
 // --- Devices -------------------------------------------------------------------------------------------------------

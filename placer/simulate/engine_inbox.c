@@ -2,6 +2,7 @@
 // engine.h): CPU devices that share memory. A device does one thing at a time and has a queue of transfers, which
 // precede its operations. So there are no wires, and the list of waiting transfers is divided into these queues. In
 // most rounds there is a single end: then only that device, and those that its tensors reach, can begin something.
+#include "placer/simulate/engine_inbox.h"
 #include "placer/simulate/engine_queues.h"
 
 INLINE void begin_transfer(struct tfc_engine *e, uint32_t index, int64_t now, uint32_t leaves) {

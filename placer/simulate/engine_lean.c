@@ -1,6 +1,7 @@
 // The engine's loop for the usual problems (`lean` in engine.h). In most rounds there is a single end. Then no lists
 // are needed: the device or wire begins its next item at once, and one walk through the tree of ends handles both.
 // Nothing is recorded.
+#include "placer/simulate/engine_lean.h"
 #include "placer/simulate/engine_queues.h"
 
 // Starts the device's first ready operation. *key: its end, as the tree stores it. False: the value cannot be below the

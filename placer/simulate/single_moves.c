@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "placer/simulate/simulate.h"
+#include "profiler/store_rows.h"
 #include "runtime/base/no_memory.h"
 
 enum { MOST_SIMULATED = 4000000, LEAST_SIMULATIONS = 16 };

@@ -1,6 +1,7 @@
 // Loading a SavedModel into a session as TensorFlow's loader does it: it runs the model's own restore operation with
 // the path of its checkpoint, then its initialiser with the paths of its assets.
 #include "runtime/exec/model.h"
+#include "runtime/exec/model_checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/model.h"
+#include "runtime/exec/model_checkpoint.h"
 #include "runtime/io/checkpoint.h"
 
 static bool is_variable(const struct tfc_node *n) {

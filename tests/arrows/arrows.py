@@ -1,6 +1,7 @@
 """Draws who uses whom, by the sources' includes and by the symbols that object files take from each other, and fails on
-an arrow upwards, on a circle of more than four files, on a circle of three or four whose reason no README.md gives, on a
-header that declares several files' functions, and on a function that other files could call and none does.
+an arrow upwards, on a circle of more than four files, on a circle of three or four and on a header of several files'
+functions whose reason no README.md gives, on a function that other files could call and none does, and on one that only
+tests call.
 
     arrows.py BUILD_FOLDER
 """
@@ -62,15 +63,6 @@ MAY_NOT_USE = [("runtime/exec", "runtime/device/cpu"), ("runtime/exec", "runtime
 LARGEST_CIRCLE = 4
 # plug-ins, which are loaded only when needed
 PLUGIN = re.compile(r"runtime/device/cuda/|profiler/cupti/|runtime/transport/mpi/")
-# Headers that declare functions of several files, because they are contracts on which everything hangs: drivers, kernels of
-# ops and of GPUs, rows of ops, sessions. Do not add to this list.
-SHARED_HEADERS = [
-    "runtime/device/cuda/kernel.h",
-    "runtime/device/driver.h",
-    "runtime/exec/session.h",
-    "runtime/graph/op_def.h",
-    "runtime/ops/kernel.h",
-]
 # Functions that the product offers and only tests call, with the reason why they stay.
 FOR_TESTS = {
     "tfc_activity_free": "releases what a program keeps until it ends",
@@ -204,8 +196,7 @@ def uncalled(defined, wanted, files):
 
 
 def shared_headers(files):
-    """{header: the files whose functions it declares} where these are several. X.h may declare what is in X.c and in
-    X_*.c, as may X_private.h and X_internal.h; a header named after its folder, and private.h, what is in the folder."""
+    """{header: the files whose functions it declares} where these are several."""
     declares = re.compile(r"^(?!static|typedef|extern const)(?:TFC_MUST_USE )?[a-z_][\w *]*?\b(\w+)\([^;{}]*\)[^;{}]*;", re.M)
     defines = re.compile(r"^(?!static|typedef)[a-z_][\w *]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
     texts, where = {}, {}
@@ -219,14 +210,21 @@ def shared_headers(files):
     for header in files:
         if not header.endswith(".h"):
             continue
-        folder, name = os.path.split(header)
-        stem = re.sub(r"_(private|internal)$", "", name[:-2])
         places = {place for function in declares.findall(texts[header]) for place in where.get(function, ())}
-        whole = stem in ("private", os.path.basename(folder)) and all(os.path.dirname(place) == folder for place in places)
-        own = {place for place in places if re.match(re.escape(os.path.join(folder, stem)) + r"(_\w+)?\.cu?$", place)}
-        if len(places) > 1 and places != own and not whole:
+        if len(places) > 1:
             found[header] = sorted(places)
     return found
+
+
+def said_to_be_shared():
+    """Headers that a README.md beside them calls shared, in a paragraph "Shared header:" that says why."""
+    for top in ("runtime", "profiler", "placer", "rl", "reports", "libtfc", "cli"):
+        for folder, _, names in os.walk(top):
+            if "README.md" not in names:
+                continue
+            with open(os.path.join(folder, "README.md"), encoding="utf-8") as text:
+                for part in re.findall(r"Shared headers?:(.*?)(?:\n\n|\n- |\Z)", text.read(), re.S):
+                    yield from (os.path.normpath(os.path.join(folder, name)) for name in re.findall(r"`([\w/]+\.h)`", part))
 
 
 def circles(arrows):
@@ -318,9 +316,10 @@ def main():
         faults += [f"{symbol} is in FOR_TESTS, but tests are not its only callers"
                    for symbol in sorted(set(FOR_TESTS) - {symbol for _, symbol, tested in idle if tested})]
     shared = shared_headers(files)
-    faults += [f"{header} declares functions of several files: {' '.join(places)}" for header, places in sorted(shared.items())
-               if header not in SHARED_HEADERS]
-    faults += [f"{header} no longer declares functions of several files: take it off the list" for header in SHARED_HEADERS
+    reasons = set(said_to_be_shared())
+    faults += [f"{header} declares functions of several files ({' '.join(places)}), and no README.md beside it says why"
+               for header, places in sorted(shared.items()) if header not in reasons]
+    faults += [f"{header} does not declare functions of several files, but a README.md says so" for header in sorted(reasons)
                if header not in shared]
 
     found_circles, level = circles(by_call)

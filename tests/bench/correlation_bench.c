@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "placer/job/job.h"
+#include "placer/measure/worker.h"
 #include "profiler/statistics.h"
 #include "runtime/graph/import.h"
 

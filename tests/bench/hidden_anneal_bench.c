@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "placer/measure/command_evaluator.h"
+#include "placer/model/cost_graph_json.h"
+#include "placer/model/machine_yaml.h"
+#include "placer/model/placement_json.h"
 #include "placer/place.h"
 #include "runtime/base/random.h"
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/model/cost_graph_json.h"
+#include "placer/model/machine_yaml.h"
 #include "runtime/base/file.h"
 #include "runtime/base/random.h"
 #include "runtime/base/sha256.h"

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "placer/model/placement.h"
+#include "placer/model/placement_json.h"
 #include "runtime/base/clock.h"
 #include "tests/bench/roofline.h"
 #include "tests/common/example.h"

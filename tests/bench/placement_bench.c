@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "placer/model/cost_graph_json.h"
+#include "placer/model/machine_yaml.h"
 #include "placer/search/local.h"
 #include "tests/bench/families.h"
 

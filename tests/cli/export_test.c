@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "placer/model/placement.h"
+#include "placer/model/placement_json.h"
 #include "runtime/graph/import.h"
 #include "tests/common/command.h"
 

@@ -17,6 +17,8 @@
 #include "cli/json.h"
 #include "cli/settings.h"
 #include "cli/step_args.c"
+#include "placer/model/machine_yaml.h"
+#include "placer/model/placement_json.h"
 #include "runtime/base/file.h"
 #include "runtime/graph/builder.h"
 #include "runtime/pass/pass.h"

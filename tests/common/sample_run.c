@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "profiler/store_rows.h"
 #include "runtime/base/random.h"
 
 enum { NODES = 160, DEVICES = 4, EPISODES = 40, STEPS = 30, LAYER = 16 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profiler/collector.h"
+#include "profiler/collector_gpu.h"
 #include "runtime/device/cuda/device.h"
 #include "runtime/graph/builder.h"
 #include "runtime/graph/import.h"

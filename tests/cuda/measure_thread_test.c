@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "placer/measure/measure.h"
+#include "placer/measure/worker.h"
 #include "profiler/gpu.h"
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/settle.h"

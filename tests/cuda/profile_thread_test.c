@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profiler/collector.h"
+#include "profiler/collector_gpu.h"
 #include "runtime/device/cuda/device.h"
 #include "tests/common/cuda_fake.h"
 #include "tests/common/example.h"

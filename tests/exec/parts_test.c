@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/exec/model.h"
+#include "runtime/exec/model_checkpoint.h"
 
 enum { ITEMS = 10 };
 

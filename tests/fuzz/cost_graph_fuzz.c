@@ -1,4 +1,5 @@
 #include "placer/model/cost_graph.h"
+#include "placer/model/cost_graph_json.h"
 
 // A graph that can be read is written, read again and written: both texts must be equal.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,5 @@
 #include "placer/model/machine.h"
+#include "placer/model/machine_yaml.h"
 
 // A machine that can be read is written, read again and written: both texts must be equal.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,5 @@
 #include "placer/model/placement.h"
+#include "placer/model/placement_json.h"
 
 // A placement that can be read is written, read again and written: both texts must be equal.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "profiler/store.h"
+#include "profiler/store_rows.h"
 #include "runtime/base/clock.h"
 #include "runtime/exec/session.h"
 #include "tests/common/sample.h"

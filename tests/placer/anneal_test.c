@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "placer/model/machine_yaml.h"
 #include "placer/placer.h"
 
 enum { towers = 8, length = 150 };

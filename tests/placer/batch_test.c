@@ -12,6 +12,7 @@
 #include "placer/measure/guard.h"
 #include "placer/measure/pipeline.h"
 #include "profiler/collector.h"
+#include "profiler/collector_gpu.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
 

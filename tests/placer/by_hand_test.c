@@ -7,6 +7,7 @@
 #include "placer/exact/border.h"
 #include "placer/exact/bound.h"
 #include "placer/model/placement.h"
+#include "placer/model/placement_json.h"
 #include "placer/search/anneal.h"
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"

@@ -11,6 +11,7 @@
 #include "placer/measure/command.h"
 #include "placer/measure/command_wire.h"
 #include "placer/measure/lines.h"
+#include "placer/model/placement_json.h"
 #include "runtime/base/clock.h"
 
 static tfc_status read_answer(const char *line, uint64_t id, struct tfc_command_answer *answer) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "placer/model/machine_yaml.h"
 #include "placer/search/anneal.h"
 #include "placer/search/kinds.h"
 #include "placer/search/local.h"

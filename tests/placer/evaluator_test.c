@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/measure/evaluator.h"
 #include "placer/measure/measure.h"
 
 static struct tfc_measure_batch asked;

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "placer/model/cost_graph_json.h"
 #include "placer/model/json.h"
+#include "placer/model/machine_yaml.h"
+#include "placer/model/placement_json.h"
 #include "tests/placer/instances.h"
 
 #define GRAPH(nodes, edges)                                                                                            \

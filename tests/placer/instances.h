@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "placer/model/cost_graph_json.h"
+#include "placer/model/machine_yaml.h"
 #include "placer/placer.h"
 #include "runtime/base/random.h"
 

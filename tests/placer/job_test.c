@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "placer/job/job.h"
+#include "placer/measure/worker.h"
 #include "profiler/statistics.h"
 #include "profiler/store_read.h"
+#include "profiler/store_rows.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
 

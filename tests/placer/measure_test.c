@@ -16,6 +16,7 @@
 
 #include "placer/measure/measure.h"
 #include "placer/measure/wire.h"
+#include "placer/measure/worker.h"
 #include "profiler/lock.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/step.h"

@@ -1,5 +1,8 @@
 // Plays whole jobs on a machine whose step times are known (played_job.h), for what single phases and options do:
 // random placements, given ones, files, the expert's placement, devices that fail, limits of memory, learners.
+#include "placer/model/cost_graph_json.h"
+#include "placer/model/machine_yaml.h"
+#include "placer/model/placement_json.h"
 #include "profiler/warnings.h"
 #include "tests/placer/played_whole_job.h"
 

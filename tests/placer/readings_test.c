@@ -12,6 +12,7 @@
 #include "placer/measure/command.h"
 #include "placer/measure/command_evaluator.h"
 #include "placer/measure/lines.c"
+#include "placer/model/placement_json.h"
 #include "tests/common/close.h"
 #include "tests/placer/instances.h"
 

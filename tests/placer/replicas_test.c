@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "placer/model/machine_yaml.h"
 #include "placer/replicas/sweep.h"
 #include "tests/placer/instances.h"
 

@@ -11,6 +11,7 @@
 #include "placer/search/names.c"
 #include "placer/search/rivals.h"
 #include "placer/search/slack.h"
+#include "profiler/store_rows.h"
 #include "tests/placer/instances.h"
 
 #define GRAPH(nodes, edges)                                                                                            \

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "placer/model/cost_graph_json.h"
+#include "placer/model/machine_yaml.h"
 #include "tests/common/close.h"
 #include "tests/placer/played_rounds.h"
 

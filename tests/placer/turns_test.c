@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "placer/measure/measure.h"
+#include "placer/measure/worker.h"
 #include "profiler/statistics.h"
 #include "runtime/graph/import.h"
 

@@ -13,6 +13,8 @@
 #include "profiler/schema.h"
 #include "profiler/store.h"
 #include "profiler/store_read.h"
+#include "profiler/store_rows.h"
+#include "profiler/store_runs.h"
 #include "profiler/warnings.h"
 
 static char folder[64], path[96];

@@ -16,6 +16,8 @@
 #include "profiler/lock.h"
 #include "profiler/schema.h"
 #include "profiler/store.h"
+#include "profiler/store_rows.h"
+#include "profiler/store_runs.h"
 #include "tests/common/change.h"
 
 static char folder[64], path[96];

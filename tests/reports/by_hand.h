@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "profiler/store.h"
+#include "profiler/store_rows.h"
 
 // Writes a run on two devices; times in microseconds:
 //   cpu:0   a 0-100, b 100-400, d 400-450

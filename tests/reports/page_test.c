@@ -12,6 +12,7 @@
 #include <zlib.h>
 
 #include "profiler/activity.h"
+#include "profiler/store_rows.h"
 #include "reports/reports.h"
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"

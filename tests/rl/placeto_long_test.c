@@ -7,6 +7,7 @@
 // The library has these names too, so the copies that this file includes get others.
 #define tfc_algo_placeto own_algo_placeto
 #define tfc_algo_placeto_random own_algo_placeto_random
+#include "placer/model/machine_yaml.h"
 #include "rl/placeto.c"
 #include "tests/placer/instances.h"
 #include "tests/rl/plain_network.h"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "placer/model/machine_yaml.h"
 #include "rl/rival.h"
 #include "tests/placer/instances.h"
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "placer/model/machine_yaml.h"
 #include "tests/placer/instances.h"
 
 // --- by hand ---------------------------------------------------------------------------------------------------------

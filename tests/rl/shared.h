@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "placer/model/machine_yaml.h"
 #include "placer/placer.h"
 #include "rl/rl.h"
 #include "rl/tuner.h"

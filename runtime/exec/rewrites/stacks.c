@@ -8,6 +8,7 @@
 // read or make the tensors of a stack. Operations may become a stack only if no path leads from one of them through
 // other operations to one of them, where each stack found before counts as one operation. So no cycles arise.
 #include "runtime/exec/rewrites/stacks.h"
+#include "runtime/exec/rewrites/stacks_make.h"
 
 #include <stdlib.h>
 #include <string.h>

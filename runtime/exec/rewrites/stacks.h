@@ -45,7 +45,5 @@ struct tfc_stacks_op {
   const struct tfc_tensor *values[TFC_STACK_INPUTS];
 };
 bool tfc_stacks_describe(const struct tfc_ir *ir, uint32_t op, uint32_t stacked, struct tfc_stacks_op *out);
-// Replaces the operations of every stack by one operation.
-TFC_MUST_USE tfc_status tfc_stacks_make(struct tfc_stacks *w);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/stacks.h"
+#include "runtime/exec/rewrites/stacks_make.h"
 
 struct packed { // pieces that a Pack already joins: input `input` of each of `ops`
   const uint32_t *ops;
