@@ -44,7 +44,7 @@ static tfc_status reserve(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_data_shape(ctx->inputs[0], &shape));
   int64_t n = ops_scalar_int(ctx->inputs[1]);
   TFC_KERNEL_CHECK(n >= 0, "The num_elements to reserve must be a non negative number, but got %lld", (long long)n);
-  return give(ctx, tfc_list_create(element_dtype(ctx), &shape, n, &list), &list);
+  return give(ctx, tfc_list_reserve(element_dtype(ctx), &shape, n, &list), &list);
 }
 
 // Checks that the rows of a tensor can be elements: their shape must be compatible with `element_shape`.

@@ -96,8 +96,12 @@ struct tfc_shape tfc_data_prepend(int64_t dim, const struct tfc_shape *s) {
 }
 
 // --- Lists -------------------------------------------------------------------------------------------------------
+// The chunk of elements that nobody has written. Its references are not counted; as it is never the only one's, it is
+// shared or copied, and not written, moved or freed.
+static struct tfc_list_chunk unwritten = {.references = 2};
+
 static void chunk_release(struct tfc_list_chunk *c) {
-  if (!c || atomic_fetch_sub_explicit(&c->references, 1, memory_order_acq_rel) != 1) return;
+  if (!c || c == &unwritten || atomic_fetch_sub_explicit(&c->references, 1, memory_order_acq_rel) != 1) return;
   for (int i = 0; i < TFC_LIST_CHUNK; i++) tfc_tensor_release(&c->items[i]);
   free(c);
 }
@@ -113,6 +117,10 @@ static void list_destroy(struct tfc_object *self) {
 }
 const struct tfc_object_type tfc_list_type = {.name = "tensor list", .destroy = list_destroy};
 
+static struct tfc_list_chunk *chunk_share(struct tfc_list_chunk *c) {
+  if (c != &unwritten) atomic_fetch_add_explicit(&c->references, 1, memory_order_relaxed);
+  return c;
+}
 static struct tfc_list_chunk *chunk_create(void) {
   struct tfc_list_chunk *c = calloc(1, sizeof *c);
   if (c) atomic_store(&c->references, 1);
@@ -153,6 +161,13 @@ tfc_status tfc_list_create(tfc_dtype dtype, const struct tfc_shape *element_shap
   return NULL;
 }
 
+tfc_status tfc_list_reserve(tfc_dtype dtype, const struct tfc_shape *element_shape, int64_t count,
+                            struct tfc_list **out) {
+  TFC_RETURN_IF_ERROR(list_new(dtype, element_shape, count, out));
+  for (int64_t i = 0; i < chunk_count(count); i++) (*out)->chunks[i] = chunk_share(&unwritten);
+  return NULL;
+}
+
 // Moves chunk `i` of a list to `to`, if no other list has it. `count`: elements that the chunk shall keep; the others
 // are released.
 static bool move_chunk(struct tfc_list *list, int64_t i, int64_t count, struct tfc_list *to) {
@@ -174,8 +189,7 @@ tfc_status tfc_list_change(struct tfc_list *list, int64_t count, int64_t index, 
     bool cut = i == chunk_count(count) - 1 && count < list->count && count % TFC_LIST_CHUNK;
     if (only && i < had && move_chunk(list, i, cut ? count % TFC_LIST_CHUNK : TFC_LIST_CHUNK, made)) continue;
     if (i < had && i != own && !cut) {
-      made->chunks[i] = list->chunks[i];
-      atomic_fetch_add_explicit(&made->chunks[i]->references, 1, memory_order_relaxed);
+      made->chunks[i] = chunk_share(list->chunks[i]);
       continue;
     }
     if (!(made->chunks[i] = chunk_create())) {
@@ -277,6 +291,24 @@ static tfc_status object_zeros(struct tfc_kernel_ctx *ctx, struct tfc_object *x,
   return s;
 }
 
+// Adds two lists of the same length. Gradients of a loop are lists of which each iteration writes one element: what
+// only one of the two has written is shared chunk by chunk.
+static tfc_status list_add(struct tfc_kernel_ctx *ctx, const struct tfc_list *x, const struct tfc_list *y,
+                           struct tfc_list *sum) {
+  tfc_status s = NULL;
+  for (int64_t i = 0; i < chunk_count(x->count) && !s; i++) {
+    struct tfc_list_chunk *p = x->chunks[i], *q = y->chunks[i];
+    if (p == &unwritten || q == &unwritten) {
+      sum->chunks[i] = chunk_share(p == &unwritten ? q : p);
+      continue;
+    }
+    if (!(sum->chunks[i] = chunk_create())) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    for (int k = 0; k < TFC_LIST_CHUNK && !s; k++)
+      s = value_add(ctx, &p->items[k], &q->items[k], &sum->chunks[i]->items[k]);
+  }
+  return s;
+}
+
 static tfc_status object_add(struct tfc_kernel_ctx *ctx, struct tfc_object *a, struct tfc_object *b,
                              struct tfc_object **out) {
   tfc_status s = NULL;
@@ -291,9 +323,8 @@ static tfc_status object_add(struct tfc_kernel_ctx *ctx, struct tfc_object *a, s
       return tfc_status_make(TFC_INVALID_ARGUMENT, "cannot add lists of %lld %s and %lld %s", (long long)x->count,
                              tfc_dtype_name(x->dtype), (long long)y->count, tfc_dtype_name(y->dtype));
     TFC_RETURN_IF_ERROR(tfc_shape_merge(&x->element_shape, &y->element_shape, &shape));
-    TFC_RETURN_IF_ERROR(tfc_list_create(x->dtype, &shape, x->count, &made));
-    for (int64_t i = 0; !s && i < x->count; i++)
-      s = value_add(ctx, tfc_list_at(x, i), tfc_list_at(y, i), tfc_list_at(made, i));
+    TFC_RETURN_IF_ERROR(list_new(x->dtype, &shape, x->count, &made));
+    s = list_add(ctx, x, y, made);
     *out = &made->object;
   } else if (a->type == &tfc_optional_type) {
     const struct tfc_optional *x = (const struct tfc_optional *)a, *y = (const struct tfc_optional *)b;

@@ -51,6 +51,9 @@ struct tfc_list {
 extern const struct tfc_object_type tfc_list_type;
 TFC_MUST_USE tfc_status tfc_list_create(tfc_dtype dtype, const struct tfc_shape *element_shape, int64_t count,
                                         struct tfc_list **out);
+// As tfc_list_create, but the elements may not be written: only tfc_list_change gives them memory.
+TFC_MUST_USE tfc_status tfc_list_reserve(tfc_dtype dtype, const struct tfc_shape *element_shape, int64_t count,
+                                         struct tfc_list **out);
 // Makes a list like this one with `count` elements, of which new ones are unwritten. The chunk of element `index` may
 // be written to. `only`: nobody else uses `list`, so that its chunks are moved, not copied or shared; afterwards it may
 // only be released.

@@ -46,7 +46,8 @@ static void changes(void **state) {
     struct model *from = &models[tfc_random_below(&r, LISTS)], *to = &models[tfc_random_below(&r, LISTS)];
     if (!from->list) {
       *from = (struct model){.count = (int64_t)tfc_random_below(&r, MOST)};
-      assert_ok(tfc_list_create(TFC_INT64, &TFC_SHAPE_SCALAR, from->count, &from->list));
+      assert_ok((tfc_random_below(&r, 2) ? tfc_list_create : tfc_list_reserve)(TFC_INT64, &TFC_SHAPE_SCALAR,
+                                                                               from->count, &from->list));
       for (int64_t i = 0; i < MOST; i++) from->values[i] = NEVER;
       continue;
     }
@@ -97,7 +98,50 @@ static void moved(void **state) {
   tfc_object_release(&list->object);
 }
 
+static struct tfc_tensor variant_of(struct tfc_list *list) { // takes the list
+  struct tfc_tensor t = {0};
+  assert_ok(tfc_tensor_create(TFC_VARIANT, &TFC_SHAPE_SCALAR, &t));
+  *(struct tfc_object **)t.data = &list->object;
+  return t;
+}
+
+// Adds to a list, as the gradient of a loop does, lists that were reserved and of which one element was written. What
+// only one of two lists has written is shared by the sum, and reserved elements that nobody has written take no memory.
+static void added(void **state) {
+  (void)state;
+  struct tfc_kernel_env env = {0};
+  struct tfc_kernel_ctx ctx = {.env = &env};
+  struct tfc_random r;
+  tfc_random_init(&r, 12);
+  for (int round = 0; round < 200; round++) {
+    struct model sum = {.count = 1 + (int64_t)tfc_random_below(&r, MOST)};
+    assert_ok(tfc_list_reserve(TFC_INT64, &TFC_SHAPE_SCALAR, sum.count, &sum.list));
+    for (int64_t i = 0; i < MOST; i++) sum.values[i] = NEVER;
+    for (int step = 0; step < 8; step++) {
+      const int64_t at = (int64_t)tfc_random_below(&r, (uint64_t)sum.count);
+      struct tfc_list *reserved = NULL, *one = NULL;
+      assert_ok(tfc_list_reserve(TFC_INT64, &TFC_SHAPE_SCALAR, sum.count, &reserved));
+      assert_ok(tfc_list_change(reserved, sum.count, at, tfc_random_below(&r, 2), &one));
+      put(tfc_list_at(one, at), step + 1);
+      struct tfc_list_chunk *const before = sum.list->chunks[0];
+      struct tfc_tensor a = variant_of(sum.list), b = variant_of(one), c = {0};
+      assert_ok(step % 2 ? tfc_variant_add(&ctx, &a, &b, &c) : tfc_variant_add(&ctx, &b, &a, &c));
+      struct tfc_object *made = *(struct tfc_object **)c.data;
+      sum.list = (struct tfc_list *)made;
+      sum.values[at] = sum.values[at] == NEVER ? step + 1 : sum.values[at] + step + 1;
+      tfc_object_retain(made);
+      if (at >= TFC_LIST_CHUNK) assert_ptr_equal(sum.list->chunks[0], before);
+      tfc_tensor_release(&a), tfc_tensor_release(&b), tfc_tensor_release(&c);
+      compare(&sum);
+      for (int64_t i = 0; i < reserved->count && reserved->chunks[i / TFC_LIST_CHUNK]; i++)
+        assert_int_equal(tfc_list_at(reserved, i)->dtype, TFC_DTYPE_NONE);
+      tfc_object_release(&reserved->object);
+    }
+    drop(&sum);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(changes), cmocka_unit_test(moved)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(changes), cmocka_unit_test(moved), cmocka_unit_test(added)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
