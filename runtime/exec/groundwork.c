@@ -195,9 +195,12 @@ static tfc_status describe_nodes(struct tfc_groundwork *ground) {
 static tfc_status make(struct tfc_session *session, const struct tfc_graph *graph, const struct tfc_run_spec *spec,
                        struct tfc_groundwork **out) {
   tfc_status s = NULL;
-  struct tfc_shape_override *overrides = calloc(spec->feed_count + spec->crossing_count + 1u, sizeof *overrides);
+  struct tfc_shape_override *overrides = calloc(2 * spec->feed_count + spec->crossing_count + 1u, sizeof *overrides);
+  struct tfc_output *feeds =
+      calloc(2 * spec->feed_count + 1u, sizeof *feeds); // with those that readers of a loop's results read
+  uint32_t feed_count = 0;
   struct tfc_groundwork *ground = calloc(1, sizeof *ground);
-  if (!overrides || !ground) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!overrides || !feeds || !ground) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   ground->references = 1;
   tfc_spare_init(&ground->spare);
   ground->graph = graph;
@@ -210,13 +213,15 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
     struct tfc_output o = spec->feeds[i];
     if (o.node >= graph->node_count || o.index < 0 || (uint32_t)o.index >= graph->nodes[o.node].output_count)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "feed %u is not an output of the graph", i);
-    uint32_t *fed = &ground->fed[graph->nodes[o.node].output_begin + (uint32_t)o.index];
-    if (*fed)
+    if (tfc_is_fed(ground, o))
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "'%.*s:%d' is fed twice", TFC_STR_ARG(graph->nodes[o.node].name), o.index);
-    *fed = i + 1;
-    overrides[i] = (struct tfc_shape_override){.output = o, .shape = TFC_SHAPE_UNKNOWN};
-    if (spec->feed_shapes) overrides[i].shape = spec->feed_shapes[i];
-    overrides[i].keep_shape = !spec->feed_shapes;
+    do {
+      ground->fed[graph->nodes[o.node].output_begin + (uint32_t)o.index] = i + 1;
+      overrides[feed_count] = (struct tfc_shape_override){.output = o, .shape = TFC_SHAPE_UNKNOWN};
+      if (spec->feed_shapes) overrides[feed_count].shape = spec->feed_shapes[i];
+      overrides[feed_count].keep_shape = !spec->feed_shapes;
+      feeds[feed_count++] = o;
+    } while (tfc_lowered_result(graph, o, &o) && !tfc_is_fed(ground, o));
   }
   for (uint32_t i = 0; i < spec->fetch_count; i++) {
     struct tfc_output o = spec->fetches[i];
@@ -225,8 +230,8 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
   }
   for (uint32_t i = 0; i < spec->target_count; i++)
     if (spec->targets[i] >= graph->node_count) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "target %u is not a node", i);
-  TFC_TRY(s, tfc_prune(graph, spec->feeds, spec->feed_count, spec->fetches, spec->fetch_count, spec->targets,
-                       spec->target_count, ground->needed));
+  TFC_TRY(s, tfc_prune(graph, feeds, feed_count, spec->fetches, spec->fetch_count, spec->targets, spec->target_count,
+                       ground->needed));
   bool is_static = true, foreign = false;
   for (uint32_t d = 0; d < session->device_count; d++) foreign |= session->devices[d]->info.address_space != 0;
   // this error is reported first, because the caller cannot correct it
@@ -248,7 +253,7 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
     if (foreign && (tfc_plan_touches_variant(graph, n) || crosses_tasks(n))) is_static = false;
     if (tfc_needs_ready_order(n)) is_static = false;
   }
-  uint32_t override_count = spec->feed_count;
+  uint32_t override_count = feed_count;
   for (uint32_t i = 0; i < spec->crossing_count; i++) {
     const struct tfc_crossing *c = &spec->crossings[i];
     if (tfc_node_role(&graph->nodes[c->node]) == TFC_ROLE_RECEIVE)
@@ -263,6 +268,7 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
   *out = ground, ground = NULL;
 out:
   free(overrides);
+  free(feeds);
   tfc_groundwork_release(ground);
   return s;
 }

@@ -28,7 +28,7 @@ static tfc_status lower_call(struct tfc_lowering *l, struct tfc_call_site *at, t
   at->strict = at->control != TFC_NONE;
   if (!at->strict && at->inside) at->control = tfc_lowering_pivot(l, at);
   TFC_RETURN_IF_ERROR(tfc_lowering_inline_call(l, at, function, &body));
-  return tfc_lowering_settle(l, at->caller, body.results, body.done);
+  return tfc_lowering_settle(l, at->caller, body.results, body.done, false);
 }
 
 // For a call in a loop or a branch: the gradient is built as a function, whose body then gets a control edge from the
@@ -43,7 +43,7 @@ static tfc_status lower_gradient_inside(struct tfc_lowering *l, struct tfc_call_
   if (!at->strict) at->control = tfc_lowering_pivot(l, at);
   at->made_from = fn->body->node_count;
   tfc_status s = tfc_lowering_inline(l, at, &made, &body);
-  if (!s) s = tfc_lowering_settle(l, at->caller, body.results, body.done);
+  if (!s) s = tfc_lowering_settle(l, at->caller, body.results, body.done, false);
   tfc_graph_release(made.body);
   free((void *)(uintptr_t)made.args);
   return s;
@@ -78,7 +78,7 @@ static tfc_status lower_symbolic_gradient(struct tfc_lowering *l, struct tfc_cal
   TFC_TRY(s, l->gradients(l->b, body.results, fn->ret_count, xs, fn->arg_count, at->args + fn->arg_count, grads));
   for (uint32_t i = 0; i < fn->arg_count; i++)
     if (!tfc_output_valid(grads[i])) grads[i] = tfc_add1(l->b, "ZerosLike", xs[i]);
-  s = tfc_lowering_settle(l, at->caller, grads, body.done);
+  s = tfc_lowering_settle(l, at->caller, grads, body.done, false);
 out:
   free(xs);
   return s;
@@ -247,6 +247,30 @@ static tfc_status find_inside(struct tfc_lowering *l, const struct tfc_graph *g)
   return NULL;
 }
 
+bool tfc_lowered_result(const struct tfc_graph *g, struct tfc_output o, struct tfc_output *out) {
+  const struct tfc_node *n = &g->nodes[o.node];
+  if (o.index < 0 || (uint32_t)o.index >= n->input_count || !tfc_node_attr_bool(g, n, TFC_LOWERED_LOOP, false))
+    return false;
+  *out = tfc_node_inputs(g, n)[o.index];
+  return true;
+}
+
+// Makes the readers of a lowered loop's results read them where they leave the loop, and not from the node that called
+// the loop: so a variable of a loop runs only if a step needs it. (A gradient uses few of the dozens of lists onto
+// which its loop pushes.) All results become alive or dead together, after the loop, so readers need not wait for the
+// calling node.
+static void read_results(struct tfc_builder *b) {
+  const uint32_t count = tfc_builder_node_count(b);
+  for (uint32_t id = 0; id < count; id++) {
+    const uint32_t inputs = tfc_builder_node(b, id)->input_count;
+    for (uint32_t k = 0; k < inputs; k++) {
+      const struct tfc_output o = tfc_builder_input(b, id, k);
+      if (tfc_builder_attr(b, o.node, TFC_LOWERED_LOOP) && (uint32_t)o.index < tfc_builder_node(b, o.node)->input_count)
+        tfc_builder_set_input(b, id, k, tfc_builder_input(b, o.node, (uint32_t)o.index));
+    }
+  }
+}
+
 tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients, struct tfc_graph **out,
                          uint32_t **out_origin) {
   tfc_status s = NULL;
@@ -287,6 +311,7 @@ tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients,
       l.caller.data[i] = id;
     }
   }
+  read_results(l.b);
   TFC_TRY(s, tfc_builder_finish(l.b, &lowered));
   uint32_t *caller = TFC_ARENA_ARRAY(&lowered->arena, uint32_t, lowered->node_count + 1u);
   if (!caller) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");

@@ -23,8 +23,8 @@ struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call
 }
 
 // --- The calling node ------------------------------------------------------------------------------------------------
-// Makes the node an Identity of the results, which runs after its own control inputs and `done`.
-tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results, uint32_t done) {
+tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results, uint32_t done,
+                               bool is_loop) {
   const struct tfc_node *n = tfc_builder_node(l->b, id);
   uint32_t outputs = n->output_count, count = 0;
   uint32_t *controls = calloc((size_t)n->control_count + 2, sizeof *controls);
@@ -32,7 +32,11 @@ tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct
   for (uint32_t k = 0; k < n->control_count; k++)
     controls[count++] = tfc_builder_input(l->b, id, n->input_count + k).node;
   if (done != TFC_NONE) controls[count++] = done;
-  const struct tfc_attr *kept[1] = {tfc_builder_attr(l->b, id, "_tfc_key")};
+  struct tfc_attr attrs[2];
+  uint32_t attr_count = 0;
+  const struct tfc_attr *key = tfc_builder_attr(l->b, id, "_tfc_key");
+  if (key) attrs[attr_count++] = *key;
+  if (is_loop) attrs[attr_count++] = tfc_attr_bool(TFC_LOWERED_LOOP, true);
   tfc_builder_replace(l->b, id,
                       &(struct tfc_node_spec){.op = !outputs       ? "NoOp"
                                                     : outputs == 1 ? "Identity"
@@ -42,8 +46,8 @@ tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct
                                               .input_count = outputs,
                                               .controls = controls,
                                               .control_count = count,
-                                              .attrs = kept[0],
-                                              .attr_count = kept[0] ? 1 : 0});
+                                              .attrs = attrs,
+                                              .attr_count = attr_count});
   free(controls);
   return tfc_status_clone(tfc_builder_status(l->b));
 }

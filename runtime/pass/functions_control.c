@@ -72,7 +72,7 @@ static tfc_status merge_branches(struct tfc_lowering *l, const struct tfc_call_s
   for (uint32_t k = 0; k < count; k++) in[k] = (struct tfc_output){branches[k].done, 0};
   uint32_t over = tfc_lowering_add(l, at, "Merge", "over", in, count, NULL, 0, NULL, 0).node;
   s = tfc_status_clone(tfc_builder_status(l->b));
-  if (!s) s = tfc_lowering_settle(l, at->caller, merged, over);
+  if (!s) s = tfc_lowering_settle(l, at->caller, merged, over, false);
 out:
   free(merged);
   free(in);
@@ -186,7 +186,6 @@ tfc_status tfc_lowering_while(struct tfc_lowering *l, struct tfc_call_site *at) 
   part.attrs = body->attrs, part.attr_count = body->attr_count;
   TFC_TRY(s, tfc_lowering_inline_call(l, &part, body->name, &result));
   for (uint32_t i = 0; i < n; i++) {
-    exits[i] = at->args[i];
     if (is_invariant(fn, i)) continue;
     struct tfc_output next = tfc_lowering_add(l, at, "NextIteration", "next", &result.results[i], 1, &result.done,
                                               result.done != TFC_NONE, NULL, 0);
@@ -198,7 +197,9 @@ tfc_status tfc_lowering_while(struct tfc_lowering *l, struct tfc_call_site *at) 
   uint32_t over = TFC_NONE;
   for (uint32_t i = 0; i < n && over == TFC_NONE; i++)
     if (!is_invariant(fn, i)) over = exits[i].node;
-  if (!s) s = tfc_lowering_settle(l, at->caller, exits, over);
+  for (uint32_t i = 0; i < n; i++)
+    if (is_invariant(fn, i)) exits[i] = tfc_lowering_add(l, at, "Identity", "same", &at->args[i], 1, &over, 1, NULL, 0);
+  if (!s) s = tfc_lowering_settle(l, at->caller, exits, over, true);
 out:
   free(memory);
   return s;

@@ -47,14 +47,18 @@ static inline bool tfc_lowering_is_call(const struct tfc_node *n) {
   return !n->def || n->def->role == TFC_ROLE_CALL || n->def->role == TFC_ROLE_REMOTE_CALL;
 }
 
+// Attribute of the node that called a loop, once the loop is lowered: true.
+#define TFC_LOWERED_LOOP "_tfc_loop"
+
 // functions_call.c. Adds a node "<call>/<suffix>" and returns its first output.
 struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call_site *at, const char *op,
                                    const char *suffix, const struct tfc_output *inputs, uint32_t count,
                                    const uint32_t *controls, uint32_t control_count, const struct tfc_attr *attrs,
                                    uint32_t attr_count);
-// Makes the calling node an Identity of the results, which runs after its own control inputs and `done`.
+// Makes the calling node an Identity of the results, which runs after its own control inputs and `done`. `is_loop`: it
+// called a loop (TFC_LOWERED_LOOP).
 TFC_MUST_USE tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results,
-                                            uint32_t done);
+                                            uint32_t done, bool is_loop);
 // Returns a node that waits for all of the caller's control inputs; TFC_NONE: the caller has none.
 uint32_t tfc_lowering_control(struct tfc_lowering *l, const struct tfc_call_site *at);
 TFC_MUST_USE tfc_status tfc_lowering_func(struct tfc_lowering *l, uint32_t id, const char *name,

@@ -219,12 +219,13 @@ static tfc_status value_for_output(struct walk *w, struct tfc_output origin, con
   return tfc_ir_add_value(w->ir, &v, out);
 }
 
-static tfc_status make_feed(struct walk *w, uint32_t feed) {
-  if (w->feed_values[feed] != TFC_NONE) return NULL;
-  struct tfc_output o = w->b->spec->feeds[feed];
+// `number`: of an output that is fed. A feed may be several outputs' (tfc_lowered_result).
+static tfc_status make_feed(struct walk *w, uint32_t number) {
+  const uint32_t feed = w->b->ground->fed[number] - 1;
   struct tfc_ir_value v = {.kind = TFC_IR_FEED, .op = TFC_NONE, .feed = feed};
-  TFC_RETURN_IF_ERROR(value_for_output(w, o, &v, &w->feed_values[feed]));
-  w->sources[output_number(w->b->graph, o)] = (struct source){PLAIN, w->feed_values[feed], TFC_NONE, NULL, TFC_NONE};
+  if (w->feed_values[feed] == TFC_NONE)
+    TFC_RETURN_IF_ERROR(value_for_output(w, w->b->spec->feeds[feed], &v, &w->feed_values[feed]));
+  w->sources[number] = (struct source){PLAIN, w->feed_values[feed], TFC_NONE, NULL, TFC_NONE};
   return NULL;
 }
 
@@ -519,8 +520,7 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
   const struct tfc_graph *g = w->b->graph;
   const struct tfc_node *n = &g->nodes[id];
   for (uint32_t i = 0; i < n->output_count; i++)
-    if (w->b->ground->fed[n->output_begin + i])
-      TFC_RETURN_IF_ERROR(make_feed(w, w->b->ground->fed[n->output_begin + i] - 1));
+    if (w->b->ground->fed[n->output_begin + i]) TFC_RETURN_IF_ERROR(make_feed(w, n->output_begin + i));
   if (tfc_all_fed(w->b->ground, n)) return NULL;
   uint32_t f = n->def->flags;
   bool rewrites = !w->b->session->options.no_rewrites;
@@ -586,7 +586,7 @@ static tfc_status make_fetches(struct walk *w) {
   if (!w->b->fetches) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < spec->fetch_count; i++) {
     uint32_t number = output_number(w->b->graph, spec->fetches[i]);
-    if (w->b->ground->fed[number]) TFC_RETURN_IF_ERROR(make_feed(w, w->b->ground->fed[number] - 1));
+    if (w->b->ground->fed[number]) TFC_RETURN_IF_ERROR(make_feed(w, number));
     const struct source *s = &w->sources[number];
     if (s->kind == NOTHING)
       return tfc_status_make(TFC_INTERNAL, "fetch '%.*s' has no source",
@@ -633,7 +633,11 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
     TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
   for (uint32_t i = 0; i < g->node_count; i++) w.after[i] = TFC_NONE;
   for (uint32_t i = 0; i < b->spec->feed_count; i++) w.feed_values[i] = TFC_NONE;
-  for (uint32_t i = 0; i < b->spec->feed_count; i++) TFC_TRY(s, make_feed(&w, i));
+  for (uint32_t i = 0; i < b->spec->feed_count; i++) {
+    struct tfc_output o = b->spec->feeds[i];
+    TFC_TRY(s, make_feed(&w, output_number(b->graph, o)));
+    if (tfc_lowered_result(b->graph, o, &o)) TFC_TRY(s, make_feed(&w, output_number(b->graph, o)));
+  }
   mark_effects(&w);
   for (uint32_t i = 0; i < b->ground->order_count; i++) { // variables without inputs come first
     const struct tfc_node *n = &g->nodes[b->ground->order[i]];
