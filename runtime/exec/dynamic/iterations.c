@@ -141,7 +141,8 @@ bool tfc_run_waits_for_others(const struct tfc_run *r, const struct tfc_run_item
   // Together they hold more memory than one after the other.
   for (uint32_t d = 0; d < r->session->device_count; d++)
     if (r->session->devices[d]->info.memory != UINT64_MAX) return false;
-  // A trace has one buffer for each device, into which one thread writes.
+  // In a trace a device's operations come one after the other, so that their times do not add up to more than the
+  // step's: with a trace, steps take as long as one after the other.
   return cores > 1 && loop->alike >= (uint32_t)cores && !r->nested && !r->partial && !r->copies && !r->step->trace;
 }
 
@@ -155,13 +156,14 @@ static void run_job(void *arg, int64_t begin, int64_t end) {
 // Runs all loops that wait side by side, and adds their iterations to *turns. False: no memory to do so.
 static bool run_side_by_side(struct tfc_run *r, uint64_t *turns) {
   const uint32_t count = (uint32_t)r->loops.count, devices = r->session->device_count, outs = r->d->most_outputs + 2u;
-  struct side_job *jobs = calloc(count, sizeof *jobs);
-  struct tfc_kernel_env *envs = calloc((size_t)count * devices, sizeof *envs);
-  struct tfc_run_value *values = calloc((size_t)count * outs, sizeof *values);
+  const size_t env_bytes = devices * sizeof(struct tfc_kernel_env), value_bytes = outs * sizeof(struct tfc_run_value);
+  struct side_job *jobs = calloc(count, sizeof *jobs + env_bytes + value_bytes); // and the memory of all of them
+  if (!jobs) return false;
+  struct tfc_kernel_env *envs = (void *)(jobs + count);
+  struct tfc_run_value *values = (void *)(envs + (size_t)count * devices);
   struct tfc_kernel_env *env = &r->envs[r->d->nodes[r->loops.data[0].frame->f->loop->condition].device];
-  const bool fits = jobs && envs && values;
   _Atomic bool failed = false;
-  for (uint32_t i = 0; fits && i < count; i++) {
+  for (uint32_t i = 0; i < count; i++) {
     struct tfc_run *own = &jobs[i].run;
     *own = (struct tfc_run){.plan = r->plan, .d = r->d, .session = r->session, .step = r->step};
     jobs[i].item = r->loops.data[i];
@@ -173,19 +175,15 @@ static bool run_side_by_side(struct tfc_run *r, uint64_t *turns) {
       own->envs[d].threads = 1, own->envs[d].parallel_for = NULL;
     }
   }
-  if (fits) {
-    r->loops.count = 0;
-    env->parallel_for(env, count, 1, run_job, jobs);
-  }
-  for (uint32_t i = 0; fits && i < count; i++) {
+  r->loops.count = 0;
+  env->parallel_for(env, count, 1, run_job, jobs);
+  for (uint32_t i = 0; i < count; i++) {
     *turns += jobs[i].turns;
     if (jobs[i].run.failed) tfc_run_fail(r, jobs[i].run.status);
   }
-  for (uint32_t i = 0; fits && i < count && !r->failed; i++) leave(r, &jobs[i].item);
+  for (uint32_t i = 0; i < count && !r->failed; i++) leave(r, &jobs[i].item);
   free(jobs);
-  free(envs);
-  free(values);
-  return fits;
+  return true;
 }
 
 static void run_one_by_one(struct tfc_run *r, uint64_t *turns) {

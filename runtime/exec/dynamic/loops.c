@@ -4,6 +4,7 @@
 // the same each time: first the nodes before the condition, then the body. dynamic/iterations.c runs it.
 #include <stdlib.h>
 
+#include "runtime/base/map.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/run.h"
 
@@ -268,16 +269,43 @@ static bool are_alike(const struct tfc_dloop *a, const struct tfc_dloop *b) {
          same_ops(a->before, b->before, a->before_count) && same_ops(a->body, b->body, a->body_count);
 }
 
+static uint64_t hash_ops(uint64_t hash, const struct tfc_dnode *list, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const uint64_t op[] = {hash, (uint64_t)list[i].kind, (uint64_t)(uintptr_t)list[i].def};
+    hash = tfc_hash_bytes(op, sizeof op);
+  }
+  return hash;
+}
+struct alike {
+  uint64_t hash; // of the operations
+  struct tfc_dloop *loop;
+};
+static int by_hash(const void *a, const void *b) {
+  const uint64_t p = ((const struct alike *)a)->hash, q = ((const struct alike *)b)->hash;
+  return (p > q) - (p < q);
+}
+
 // Counts for each loop those of the same operations, with itself, such as the two directions of a recurrent layer.
-static void count_alike(struct tfc_dynamic *d) {
+static tfc_status count_alike(struct tfc_dynamic *d) {
+  size_t count = 0;
+  struct alike *loops = calloc(d->frame_count + 1u, sizeof *loops);
+  if (!loops) return tfc_status_no_memory("planning a step");
   for (uint32_t f = 1; f < d->frame_count; f++) {
     struct tfc_dloop *loop = d->frames[f].loop;
     if (!loop || !all_keep_apart(loop)) continue;
-    for (uint32_t g = 1; g < d->frame_count; g++) {
-      const struct tfc_dloop *other = d->frames[g].loop;
-      loop->alike += other && are_alike(loop, other) && all_keep_apart(other);
-    }
+    loops[count].hash = hash_ops(hash_ops(0, loop->before, loop->before_count), loop->body, loop->body_count);
+    loops[count++].loop = loop;
   }
+  qsort(loops, count, sizeof *loops, by_hash);
+  for (size_t i = 0, end; i < count; i = end) {
+    uint32_t alike = 0;
+    for (end = i; end < count && loops[end].hash == loops[i].hash; end++)
+      alike += are_alike(loops[end].loop, loops[i].loop);
+    for (size_t k = i; k < end; k++) // others have the same hash by chance, and run alone
+      if (are_alike(loops[k].loop, loops[i].loop)) loops[k].loop->alike = alike;
+  }
+  free(loops);
+  return NULL;
 }
 
 tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena) {
@@ -315,7 +343,7 @@ tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena
     TFC_TRY(s, make_loop(&x, f, condition, arena));
   }
   TFC_TRY(s, join_edges(&x, arena));
-  count_alike(d);
+  TFC_TRY(s, count_alike(d));
 out:
   free(x.source);
   free(x.waits);
