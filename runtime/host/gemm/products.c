@@ -156,12 +156,18 @@ static bool read_in_place(const struct tfc_product *p, int64_t m, int64_t n) {
   return p->k * lines <= used * ways / 2;
 }
 
+// Whether chains are so short, and their rows so many, that packing B takes less time than it saves, although B could
+// be read in place: if a sum is packed as one, a tile of C is read and written once for several chains.
+static bool are_short(const struct tfc_product *p, int64_t m, int64_t n) {
+  return m >= 96 && (p->k <= 32 || (p->k <= 64 && n >= 512));
+}
+
 // Whether the right sides of a sum are packed as one: only if all of them are packed here.
 static bool pack_as_one(const struct job *job) {
   bool can = job->count > 1;
   for (int64_t i = 0; i < job->count && can; i++) {
     const struct tfc_product *p = &job->given[i];
-    can = !p->packed_b && !p->source && !read_in_place(p, job->m, job->n);
+    can = !p->packed_b && !p->source && (are_short(p, job->m, job->n) || !read_in_place(p, job->m, job->n));
   }
   return can;
 }
