@@ -117,6 +117,34 @@ static void vectors_as_other_rows(void **state) {
   }
 }
 
+// A sum of short products, whose right sides could be read in place, has the bits of one addition after the other.
+static void short_terms_one_by_one(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 7);
+  struct tfc_kernel_env all = {.parallel_for = on_team, .threads = THREADS};
+  struct tfc_kernel_ctx ctx = {.env = &all};
+  for (int round = 0; round < 24 / SHARE; round++) {
+    const int64_t m = 64 + (int64_t)tfc_random_below(&r, 200), n = 16 * (6 + (int64_t)tfc_random_below(&r, 40)),
+                  k = 1 + (int64_t)tfc_random_below(&r, 70);
+    const bool accumulate = tfc_random_below(&r, 2);
+    struct tfc_product products[MOST_PRODUCTS];
+    float *c = random_floats(&r, m * n), *d = malloc((size_t)(m * n) * sizeof *d),
+          *b = aligned_alloc(64, (size_t)(MOST_PRODUCTS * k * n) * sizeof *b),
+          *a = random_floats(&r, MOST_PRODUCTS * m * k);
+    for (int64_t i = 0; i < MOST_PRODUCTS * k * n; i++) b[i] = (float)(2 * tfc_random_unit(&r) - 1);
+    for (int64_t i = 0; i < MOST_PRODUCTS; i++)
+      products[i] = (struct tfc_product){
+          .a = matrix(a + i * m * k, m, k, round % 2), .b = matrix(b + i * k * n, k, n, false), .k = k};
+    memcpy(d, c, (size_t)(m * n) * sizeof *d);
+    assert_null(tfc_products_run(&ctx, products, MOST_PRODUCTS, m, n, accumulate, c));
+    for (int64_t i = 0; i < MOST_PRODUCTS; i++)
+      assert_null(tfc_products_run(&ctx, &products[i], 1, m, n, accumulate || i > 0, d));
+    assert_memory_equal(c, d, (size_t)(m * n) * sizeof *c);
+    free(a), free(b), free(c), free(d);
+  }
+}
+
 // If rounding may change, products whose results are added are summed in one sequence: the bits are those of one
 // product over all their k.
 static void a_sum_may_be_one_chain(void **state) {
@@ -168,6 +196,7 @@ static int end_team(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(threads_do_not_change_bits),
-                                     cmocka_unit_test(vectors_as_other_rows), cmocka_unit_test(a_sum_may_be_one_chain)};
+                                     cmocka_unit_test(vectors_as_other_rows), cmocka_unit_test(short_terms_one_by_one),
+                                     cmocka_unit_test(a_sum_may_be_one_chain)};
   return cmocka_run_group_tests(tests, begin_team, end_team);
 }

@@ -197,8 +197,30 @@ out:
   return s;
 }
 
+enum { MOST_TERMS = 16 };
+// Adds the products of several pairs of inputs, all of the sum's shape, to input 0, one after the other.
+static tfc_status add_products(struct tfc_kernel_ctx *ctx) {
+  const struct tfc_tensor *to = ctx->inputs[0];
+  const int64_t count = ctx->input_count / 2;
+  struct tfc_kernel_ctx factors = *ctx;
+  struct tfc_product products[MOST_TERMS];
+  TFC_KERNEL_CHECK(count <= MOST_TERMS, "a sum of %lld matrix products", (long long)count);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t m, n;
+    factors.inputs = ctx->inputs + 1 + 2 * i;
+    TFC_RETURN_IF_ERROR(operands(&factors, &products[i], &m, &n));
+    TFC_KERNEL_CHECK(tfc_shape_equal(&to->shape, &TFC_SHAPE(m, n)),
+                     "a matrix product of [%lld,%lld] added to another shape", (long long)m, (long long)n);
+  }
+  struct tfc_tensor *out = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_FLOAT, &to->shape, &out));
+  if (out->data != to->data && to->size) memcpy(out->data, to->data, to->size);
+  return tfc_products_run(ctx, products, count, to->shape.dims[0], to->shape.dims[1], true, out->data);
+}
+
 // Adds the product of the last two inputs to the first input. The output may have the memory of the first input.
 static tfc_status add_product(struct tfc_kernel_ctx *ctx) {
+  if (ctx->input_count > 3) return add_products(ctx);
   const struct tfc_tensor *to = ctx->inputs[0];
   struct tfc_kernel_ctx factors = *ctx;
   factors.inputs++;

@@ -64,6 +64,7 @@ struct tfc_dnode {
   uint32_t reference_inputs; // bits of inputs that are taken by reference
   uint32_t reusable_inputs;  // a bit for each input whose buffer may be used for output 0
   uint32_t kept_inputs;      // in a frame with a loop: a bit for each input that is the same in every iteration
+  uint32_t gathers;          // in a loop's body: 1 + the index of the loop's sum to which it adds a product, or 0
   const struct tfc_tensor *constant;
   struct tfc_variable *variable;
   const struct tfc_tensor *handle;
@@ -74,6 +75,12 @@ struct tfc_dnode {
   void *state;
   void (*release)(void *state);
 };
+// A variable of a loop to which each iteration adds a matrix product and which nothing else in the loop reads, such as
+// the gradient of a weight. The products of several iterations may be added together.
+struct tfc_dsum {
+  uint32_t value; // index among an iteration's values: where the sum is when the loop is left
+  bool transpose_a, transpose_b;
+};
 // A loop that runs iteration by iteration: ordered lists of copies of its nodes. The copies hand their outputs directly
 // to the nodes that compute something, past nodes that only pass a value on.
 struct tfc_dloop {
@@ -81,7 +88,9 @@ struct tfc_dloop {
   struct tfc_dnode *before, *body, *leaving;
   uint32_t before_count, body_count, leaving_count;
   uint32_t condition; // dnode: a Switch on the loop's condition
-  uint32_t alike;     // how many loops of the plan have the same ops, with this one; 0: it may not run beside others
+  struct tfc_dsum *sums;
+  uint32_t sum_count;
+  uint32_t alike; // how many loops of the plan have the same ops, with this one; 0: it may not run beside others
   // What an iteration took side by side with loops like this one, and one after the other: how often that was measured,
   // and the shortest time. Several runs of the plan may write them.
   struct {
@@ -137,7 +146,11 @@ TFC_MUST_USE tfc_status tfc_dynamic_find_unread(struct tfc_dynamic *d, const str
 void tfc_dynamic_find_unread_lists(struct tfc_dynamic *d, const struct tfc_graph *g, const struct tfc_session *session);
 // Finds the loops whose frames run iteration by iteration. In `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena);
-// Ops that replace an AddV2 or AddN of a matrix product and another tensor. Inputs: the other summand, A, B.
+// Finds the sums of loops (struct tfc_dsum), once loops are found. In `arena`.
+TFC_MUST_USE tfc_status tfc_dynamic_find_loop_sums(struct tfc_dynamic *d, const struct tfc_graph *g,
+                                                   struct tfc_arena *arena);
+// Ops that replace an AddV2 or AddN of a matrix product and another tensor. Inputs: the other summand, A, B; their
+// kernels take more pairs of A and B, whose products are added one after the other, if all have the sum's shape.
 extern const struct tfc_op_def tfc_add_product_def, tfc_add_n_product_def;
 
 // Makes a plan in ready order of `b`, runs a step of it, and frees what it has.

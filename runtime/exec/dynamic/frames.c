@@ -5,6 +5,7 @@
 #include "runtime/exec/dynamic/frames.h"
 #include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/ready.h"
+#include "runtime/exec/dynamic/terms.h"
 
 #include <stdlib.h>
 
@@ -76,6 +77,7 @@ void tfc_run_frame_free(struct tfc_run *r, struct tfc_run_frame *f) {
     if (f->ring[i]) free_iteration(r, f, f->ring[i]);
   for (size_t i = 0; i < f->next_roots.count; i++) tfc_run_value_release(&f->next_roots.data[i].value);
   for (size_t i = 0; i < f->constants.count; i++) tfc_run_value_release(&f->constants.data[i].value);
+  tfc_run_terms_free(f);
   tfc_array_free(&f->dead_exits);
   tfc_array_free(&f->next_roots);
   tfc_array_free(&f->constants);

@@ -10,6 +10,7 @@
 #include "runtime/exec/dynamic/kernels.h"
 #include "runtime/exec/dynamic/nodes.h"
 #include "runtime/exec/dynamic/ready.h"
+#include "runtime/exec/dynamic/terms.h"
 #include "runtime/exec/dynamic/wait.h"
 
 enum { CHECK_EVERY = 64 };
@@ -56,6 +57,15 @@ static tfc_status run_node(struct tfc_run *r, const struct tfc_run_item *item) {
     tfc_run_process(r, item);
     return NULL;
   default:
+    if (n->gathers) {
+      bool waits = false;
+      TFC_RETURN_IF_ERROR(tfc_run_gather(r, item, &waits));
+      if (waits) {
+        hand_through(r, n, it, 0, 0);
+        release_inputs(n, in);
+        return NULL;
+      }
+    }
     TFC_RETURN_IF_ERROR(tfc_run_compute(r, item, outs));
     release_inputs(n, in);
     for (uint32_t i = 0; i < n->output_count; i++) tfc_run_hand_on(r, n, it, (int32_t)i, &outs[i]);
@@ -101,7 +111,11 @@ static bool run_turns(struct tfc_run *r, const struct tfc_run_item *item, uint64
 
 static void leave(struct tfc_run *r, const struct tfc_run_item *item) {
   const struct tfc_dloop *loop = item->frame->f->loop;
-  if (run_list(r, item, loop->leaving, loop->leaving_count)) tfc_run_finish(r, item, r->outs);
+  tfc_status s = tfc_run_add_terms(r, item);
+  if (s)
+    tfc_run_fail(r, s);
+  else if (run_list(r, item, loop->leaving, loop->leaving_count))
+    tfc_run_finish(r, item, r->outs);
 }
 
 void tfc_run_iterate(struct tfc_run *r, const struct tfc_run_item *item) {

@@ -199,7 +199,7 @@ static tfc_status launch_held(struct tfc_run *r, const struct tfc_dnode *n, stru
   return s;
 }
 
-static tfc_status launch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_kernel_ctx *ctx) {
+tfc_status tfc_run_launch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_kernel_ctx *ctx) {
   struct tfc_variable *held[MOST_HELD + 1];
   uint32_t count = hold_variables(n, ctx->variables, held);
   tfc_status s = launch_held(r, n, ctx);
@@ -242,7 +242,7 @@ tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, st
                                .output_count = n->output_count,
                                .reusable = n->reusable_inputs,
                                .node_state = n->node_state};
-  TFC_RETURN_IF_ERROR(launch(r, n, &ctx));
+  TFC_RETURN_IF_ERROR(tfc_run_launch(r, n, &ctx));
   return check_outputs(r, n, outs, variables + TFC_RUN_FEW);
 }
 
@@ -294,7 +294,8 @@ static void run_flight(struct tfc_task *task) {
   if (atomic_load(&r->stopped))
     f->status = tfc_status_make(TFC_CANCELLED, "the step was cancelled");
   else if (!(f->status = take_all(f))) {
-    tfc_status s = launch(r, n, &f->ctx); // if the kernel waits, it may already have returned, and `f` may be freed
+    tfc_status s =
+        tfc_run_launch(r, n, &f->ctx); // if the kernel waits, it may already have returned, and `f` may be freed
     if (waits && !s) return;
     f->status = s;
   }

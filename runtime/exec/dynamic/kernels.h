@@ -10,6 +10,8 @@ tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t s
 // Returns the number of a transfer in traces.
 uint32_t tfc_run_transfer(const struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, uint16_t from);
 tfc_status tfc_run_inline(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
+// Runs the node's kernel with inputs that are ready, and records it if the step has a trace. Errors are not named.
+tfc_status tfc_run_launch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_kernel_ctx *ctx);
 void tfc_run_start_flight(struct tfc_run *r, const struct tfc_run_item *item);
 void tfc_run_finish(struct tfc_run *r, const struct tfc_run_item *item, struct tfc_run_value *outs);
 void tfc_run_collect(struct tfc_run *r);

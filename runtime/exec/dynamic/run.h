@@ -37,6 +37,7 @@ struct tfc_run_item {
   struct tfc_run_iteration *iteration;
   bool dead;
 };
+struct tfc_run_terms; // products that wait to be added to a sum (dynamic/terms.h)
 struct tfc_run_frame {
   const struct tfc_dframe *f;
   uint32_t index;
@@ -50,6 +51,7 @@ struct tfc_run_frame {
   TFC_ARRAY(const struct tfc_dnode *) dead_exits;
   TFC_ARRAY(struct tfc_run_deferred) next_roots; // NextIteration values, until an iteration ends
   TFC_ARRAY(struct tfc_run_deferred) constants;  // values of constant Enters; before a loop begins, those of all Enters
+  struct tfc_run_terms *terms;                   // [sums of the loop], or NULL while none waits
   int64_t *turns;                                // by ordered node: the iteration that is next
   TFC_ARRAY(struct tfc_run_item) parked;         // ordered nodes that wait for their turn
   struct tfc_run_frame *previous, *next;         // all frames of the run
