@@ -359,7 +359,7 @@ static void print_different(const struct side *sides, uint32_t count, struct tfc
       tfc_text_printf(
           out, "Run %lld searched for the %s, run %lld for the %s:\nonly steps that ran one at a time compare.\n\n",
           run, x->loads ? "smallest load" : "shortest step", first, sides[0].loads ? "smallest load" : "shortest step");
-    else if (x->loads && strcmp(load_how(&sides[0]), load_how(x)))
+    else if (*shown_how(&sides[0]) && *shown_how(x) && strcmp(load_how(&sides[0]), load_how(x)))
       tfc_text_printf(out, "The load of run %lld is %s, that of run %lld %s: they do not compare.\n\n", run,
                       load_how(x), first, load_how(&sides[0]));
   }
