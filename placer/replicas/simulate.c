@@ -145,6 +145,7 @@ struct fleet {
   double imbalance;                 // largest share of a server, divided by the mean share
   double need[TFC_WORKLOAD_PIECES]; // bytes that must have arrived before the piece begins
   double latency_us;                // of a message and its answer together
+  double wake_us;                   // to wake a task
   // This tick.
   double now_us;
   uint32_t pulling, pushing, asking, *pulls, *pushes; // [host]
@@ -197,6 +198,7 @@ static void begin_step(struct fleet *f, struct replica *x, double now_us, uint64
   if (f->shares && f->r->mode == TFC_REPLICAS_SYNC)
     x->wait_us += average_us(f->r, &f->r->hardware->to_server, w->pushed) + w->update_us;
   if (f->shares && f->r->mode == TFC_REPLICAS_ASYNC) x->ask_us += w->update_us;
+  if (f->shares) x->ask_us += 2 * f->wake_us; // to read, and to send
   x->left_us = piece_us(f, x);
   x->pulled = x->pushed = x->made = 0;
   x->began_us = now_us, x->step = step;
@@ -440,7 +442,10 @@ static tfc_status serve(const struct tfc_replicas *r, uint32_t steps, struct tim
   f.shares = shares_cores(r, f.hosts);
   f.imbalance = tfc_workload_imbalance(w, f.servers);
   const struct tfc_hardware_link *link = f.apart || f.servers > 1 ? &h->network : &h->to_server;
-  f.latency_us = 2 * (link->latency_us + waking_us(r, link, f.apart ? 0 : 1));
+  // A message wakes its receiver, and so does its answer. A server that shares the replicas' cores is woken for one
+  // replica after another.
+  f.wake_us = waking_us(r, link, f.apart ? 0 : 1);
+  f.latency_us = 2 * link->latency_us + (f.shares ? 1 : 2) * f.wake_us;
   tfc_random_init(&f.random, r->seed);
   f.replica = calloc(f.count + 1u, sizeof *f.replica);
   f.pulls = calloc(f.hosts + 1u, sizeof *f.pulls);
