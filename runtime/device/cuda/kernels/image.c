@@ -26,20 +26,41 @@ struct conv {
   struct tfc_window window;
   int role;
   bool loops;                     // run the plain loops, not the library
+  bool depthwise;                 // each channel is a group, whose filters are the filter's last dimension
   tfc_filter_form form;           // of the filter that is read
   struct tfc_cuda_argument sizes; // backward roles: the input that gives the result's shape
   const struct tfc_cuda_conv_plan *plan;
   size_t scratch;
 };
 
+// A depthwise filter [spatial..., channels, multiplier] is in memory as one of a convolution with a group for each
+// channel: [spatial..., 1, channels * multiplier].
+static tfc_status grouped(const struct tfc_window *w, const struct tfc_shape *x, const struct tfc_shape *filter,
+                          struct tfc_shape *out) {
+  const int last = filter->rank - 1;
+  const int64_t channels = x->dims[tfc_window_channel_axis(w)];
+  *out = *filter;
+  TFC_KERNEL_CHECK(filter->dims[last - 1] == channels, "input and filter must have the same depth: %lld vs %lld",
+                   (long long)channels, (long long)filter->dims[last - 1]);
+  TFC_KERNEL_CHECK(!__builtin_mul_overflow(channels, filter->dims[last], &out->dims[last]), "the result is too large");
+  out->dims[last - 1] = channels ? 1 : 0;
+  return NULL;
+}
+
 // Fills in the geometry `c`. *out_shape: the shape of the result.
-static tfc_status describe(const struct conv *st, const struct tfc_shape *x, const struct tfc_shape *filter,
+static tfc_status describe(const struct conv *st, const struct tfc_shape *x, const struct tfc_shape *of_graph,
                            const struct tfc_shape *y, tfc_dtype type, struct tfc_cuda_conv *c,
                            struct tfc_shape *out_shape) {
   const struct tfc_window *w = &st->window;
   int rank = w->spatial + 2;
+  struct tfc_shape by_groups;
+  const struct tfc_shape *filter = of_graph;
   memset(c, 0, sizeof *c);
   TFC_KERNEL_CHECK(x->rank == rank && filter->rank == rank, "input and filter must be %d-dimensional", rank);
+  if (st->depthwise) {
+    TFC_RETURN_IF_ERROR(grouped(w, x, of_graph, &by_groups));
+    filter = &by_groups;
+  }
   struct tfc_cuda_slide *s = &c->slide;
   c->role = st->role;
   c->type = (int32_t)type;
@@ -49,10 +70,11 @@ static tfc_status describe(const struct conv *st, const struct tfc_shape *x, con
   s->channels = x->dims[tfc_window_channel_axis(w)];
   s->filters = filter->dims[rank - 1];
   int64_t depth = filter->dims[rank - 2], out[3] = {1, 1, 1};
-  TFC_KERNEL_CHECK(depth > 0 && s->channels % depth == 0 && s->channels / depth > 0,
+  const bool nothing = st->depthwise && !s->channels;
+  TFC_KERNEL_CHECK(nothing || (depth > 0 && s->channels % depth == 0 && s->channels / depth > 0),
                    "input depth must be evenly divisible by filter depth: %lld vs %lld", (long long)s->channels,
                    (long long)depth);
-  s->groups = s->channels / depth;
+  s->groups = nothing ? 1 : s->channels / depth;
   TFC_KERNEL_CHECK(s->filters % s->groups == 0,
                    "output depth %lld must be evenly divisible by the number of groups %lld", (long long)s->filters,
                    (long long)s->groups);
@@ -72,7 +94,7 @@ static tfc_status describe(const struct conv *st, const struct tfc_shape *x, con
   if (y) TFC_KERNEL_CHECK(tfc_shape_equal(y, &ys), "out_backprop does not fit input and filter");
   layout_of(w, x, &s->x);
   layout_of(w, &ys, &s->y);
-  *out_shape = st->role == TFC_CUDA_CONV_FORWARD ? ys : st->role == TFC_CUDA_CONV_INPUT ? *x : *filter;
+  *out_shape = st->role == TFC_CUDA_CONV_FORWARD ? ys : st->role == TFC_CUDA_CONV_INPUT ? *x : *of_graph;
   return NULL;
 }
 
@@ -85,7 +107,7 @@ static tfc_status shapes_of(const struct conv *st, const struct tfc_shape *input
   *filter = inputs[1];
   if (st->role == TFC_CUDA_CONV_INPUT) {
     TFC_RETURN_IF_ERROR(tfc_tensor_to_shape(sizes, x));
-    if (x->rank == w->spatial && inputs[2].rank == w->spatial + 2 && filter->rank == w->spatial + 2) {
+    if (x->rank == w->spatial && inputs[2].rank == w->spatial + 2 && filter->rank == w->spatial + 2 && !st->depthwise) {
       int64_t spatial[3] = {1, 1, 1};
       for (int k = 0; k < w->spatial; k++) spatial[3 - w->spatial + k] = x->dims[k];
       *x = tfc_image_shape(w, inputs[2].dims[0], spatial, filter->dims[w->spatial]);
@@ -97,12 +119,13 @@ static tfc_status shapes_of(const struct conv *st, const struct tfc_shape *input
 
 // Bits in a row's variant; in rows of convolutions the lowest two bits are the role.
 // DEEP: three spatial dimensions; TRANSPOSED: a rewrite has made it, whose state is the filter's form.
-enum { DEEP = 4, AVERAGE = 8, GRADIENT = 16, TRANSPOSED = 32 };
+enum { DEEP = 4, AVERAGE = 8, GRADIENT = 16, TRANSPOSED = 32, DEPTHWISE = 64 };
 static tfc_status conv_prepare(struct tfc_cuda_prepare *p, bool loops, bool constant) {
   TFC_CUDA_STATE(p, struct conv, st);
   const struct tfc_prepare_ctx *base = p->base;
   st->role = p->variant & 3;
   st->loops = loops;
+  st->depthwise = p->variant & DEPTHWISE;
   if (p->variant & TRANSPOSED) {
     if (!p->op || !p->op->prepared) TFC_CUDA_DECLINE("it was not made by a rewrite");
     st->form = *(const tfc_filter_form *)p->op->state;
@@ -529,6 +552,9 @@ static const struct tfc_cuda_kernel image_rows[] = {
     CONV("Conv2D", FLOATS, 0, TFC_CUDA_CONV_FORWARD),
     CONV("Conv2DBackpropInput", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS, TFC_CUDA_CONV_INPUT),
     CONV("Conv2DBackpropFilter", FLOATS, 0, TFC_CUDA_CONV_FILTER),
+    CONV("DepthwiseConv2dNative", FLOATS, 0, TFC_CUDA_CONV_FORWARD | DEPTHWISE),
+    CONV("DepthwiseConv2dNativeBackpropInput", TFC_CUDA_INDEX, TFC_CUDA_ON_FLOATS, TFC_CUDA_CONV_INPUT | DEPTHWISE),
+    CONV("DepthwiseConv2dNativeBackpropFilter", FLOATS, 0, TFC_CUDA_CONV_FILTER | DEPTHWISE),
     CONV("_TransposedFilterConvolution", 0, 0, TFC_CUDA_CONV_FORWARD | TRANSPOSED),
     CONV("_TransposedFilterConvolutionGradient", 0, 0, TFC_CUDA_CONV_INPUT | TRANSPOSED),
     CONV("Conv3D", FLOATS, 0, TFC_CUDA_CONV_FORWARD | DEEP),
