@@ -252,11 +252,13 @@ def processor():
     return "%s with %s" % (model, ", ".join(have))
 
 
-PAGE = """# tfc beside TensorFlow 2.15 on %(count)d models of families that users have
+TITLE = "# tfc beside TensorFlow 2.15 on models of families that users have\n"
+# One section for each kind of processor and number of cores; a new run takes the place of the one before.
+SECTION = """## %(machine)s, %(cores)s
 
-Made by `scripts/bench peers --suite%(short)s` at `%(commit)s`
+Made by `scripts/bench peers --suite%(short)s` at `%(commit)s`, %(count)d models
 
-Measured on %(cores)s of %(processor)s, tfc with `--rewrites exact`, TensorFlow with oneDNN and grappler
+Measured on %(processor)s, tfc with `--rewrites exact`, TensorFlow with oneDNN and grappler
 on, in turns, blocks of 0.3 s, %(seconds)s of each side. Ratios are tfc / TensorFlow of medians; ± is half the distance
 of tfc's quartiles; what missed a goal is bold. Behind the kind of a step stands its batch. Every row's numbers were
 compared with TensorFlow's (losses of three steps, or the outputs: to 0.001 of the largest value, 0.05 for narrow types).
@@ -268,11 +270,15 @@ tfc's process / TensorFlow's, which has Python in it (goal 0.80).
 """
 
 
-def page(kept, names, options):
+def section(kept, names, options):
+    """The page's section about the machine and the cores of this run."""
+    words = {1: "one core", 2: "two cores"}
+    name, _, have = processor().partition(" with ")
     known = {"count": len(kept["rows"]), "short": " --short" if options.short else "", "commit": kept["commit"][:7], "processor": processor(),
-             "cores": "one and two cores" if not options.cores else "%d core%s" % (options.cores, "s" * (options.cores > 1)),
+             "machine": name + next((" with " + text for text in ("AVX-512", "AVX2") if text in have.split(", ")), ""),
+             "cores": "one and two cores" if not options.cores else words.get(options.cores, "%d cores" % options.cores),
              "seconds": "1 s" if options.short else "5 s (inference of one example: 15 s or 1,000 requests)"}
-    return PAGE % known + table(kept, names, options)
+    return SECTION % known + table(kept, names, options)
 
 
 MEMORY = "## Peak resident memory"
@@ -306,7 +312,7 @@ def put_section(path, text):
         with open(path) as f:
             old = f.read()
     except OSError:
-        old = ""
+        old = TITLE
     heading = text.split("\n", 1)[0]
     begin = old.find(heading + "\n")
     begin = len(old) if begin < 0 else begin
@@ -349,7 +355,7 @@ def main():
     parser.add_argument("--models", default=os.path.join(cache, "models"), help="where models are made (default %(default)s)")
     parser.add_argument("--save", help="where results are kept (default beside the models)")
     parser.add_argument("--fresh", action="store_true", help="measure everything again")
-    parser.add_argument("--table", metavar="FILE.md", help="write the page there (all models on all cores: default docs/measurements/peers_suite.md)")
+    parser.add_argument("--table", metavar="FILE.md", help="write the section into that page (all models on all cores: default docs/measurements/peers_suite.md)")
     parser.add_argument("names", nargs="*", metavar="MODEL", help="default: all")
     options = parser.parse_args()
     tool = [sys.executable, os.path.join(HERE, "models.py")]
@@ -401,17 +407,16 @@ def main():
     for side in servers.values():
         side.close()
     if options.memory:
-        section = memory_section(kept, names, options.cores)
-        print(section)
+        memory = memory_section(kept, names, options.cores)
+        print(memory)
         if options.table or not options.names:
-            put_section(options.table or os.path.join(ROOT, "docs", "measurements", "peers_suite.md"), section)
+            put_section(options.table or os.path.join(ROOT, "docs", "measurements", "peers_suite.md"), memory)
         return
     print(table(kept, names, options))
     if not options.names and not options.cores:
         options.table = options.table or os.path.join(ROOT, "docs", "measurements", "peers_suite.md")
     if options.table:
-        with open(options.table, "w") as f:
-            f.write(page(kept, names, options))
+        put_section(options.table, section(kept, names, options))
 
 
 if __name__ == "__main__":
