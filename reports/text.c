@@ -261,7 +261,8 @@ static void add_folded(const struct tfc_table *results, bool modelled, bool load
   tfc_text_deinit(&text);
 }
 
-// An answer that does not fit in memory is not compared with a bound: one that fits may be nearer or farther.
+// Adds the lower bound, and how far the answer is above it. An answer that does not fit in memory is not compared: how
+// far a placement that fits would be above the bound is not known.
 static void add_bound(const struct tfc_table *run, double answer, bool loads, struct tfc_text *out) {
   struct tfc_text line = {0};
   char a[32];
@@ -276,7 +277,7 @@ static void add_bound(const struct tfc_table *run, double answer, bool loads, st
   tfc_text_deinit(&line);
 }
 
-// The loads of devices, which are computed from the costs of operations also where steps under way were measured.
+// Adds the load of each device. Loads are computed from the costs of operations, even if steps in flight were measured.
 static void add_loads(const struct tfc_table *devices, struct tfc_text *out) {
   struct tfc_text line = {0};
   char a[32], name[96];
@@ -291,7 +292,7 @@ static void add_loads(const struct tfc_table *devices, struct tfc_text *out) {
   tfc_text_deinit(&line);
 }
 
-// What the search looked for, of the answer: the largest load of a device.
+// Writes the value of the answer where loads were searched: the load of the busiest device.
 static void add_load_answer(const struct tfc_table *run, double load, bool modelled, struct tfc_text *out) {
   const double at_once = tfc_table_number(run, 0, "load_at_once"), samples = tfc_table_number(run, 0, "load_samples");
   char a[32], b[32];
@@ -308,7 +309,7 @@ static void add_load_answer(const struct tfc_table *run, double load, bool model
   tfc_text_printf(out, "\"step alone\": one step at a time.\n");
 }
 
-// The rest of a placement's row: its step.
+// Writes the rest of a placement's row in a run that searched for the shortest step. `answer`: the step of the answer.
 static void add_step(const struct tfc_table *results, uint32_t r, double answer, bool modelled, struct tfc_text *out) {
   char a[32], b[32], c[32], spread[72] = "";
   const double median = tfc_table_number(results, r, "step_median_us"), q1 = tfc_table_number(results, r, "step_q1_us"),
@@ -332,8 +333,9 @@ static void add_step(const struct tfc_table *results, uint32_t r, double answer,
   if (median == median && !tfc_str_is(how, "ok")) add_wrapped(out, "    ", how);
 }
 
-// The rest of a placement's row where loads were searched. It is compared with the answer's load only if both were got
-// in the same way: what is computed has nothing of what a measured step loses between operations.
+// Writes the rest of a placement's row in a run that searched for the smallest load. The load is compared with the
+// answer's only if both were measured or both were computed: a computed load lacks the time that a measured step loses
+// between operations.
 static void add_load(const struct tfc_table *results, uint32_t r, const struct tfc_table *run, bool modelled,
                      struct tfc_text *out) {
   char a[32], b[32], ratio[24] = "", count[16] = "";

@@ -42,7 +42,7 @@ void tfc_rival_network_deinit(struct tfc_rival_network *n);
 struct tfc_output tfc_rival_weight(struct tfc_rival_network *n, const char *name, int64_t rows, int64_t columns,
                                    double scale);
 struct tfc_output tfc_rival_dense(struct tfc_rival_network *n, const char *name, struct tfc_output x, int64_t rows,
-                                  int64_t columns); // computes x W + b, where W starts with the scale 1 / sqrt(rows)
+                                  int64_t columns); // x W + b, with W [rows, columns] of scale 1 / sqrt(rows), and b 0
 struct tfc_output tfc_rival_constant(struct tfc_rival_network *n, const float *data, int64_t rows, int64_t columns);
 struct tfc_output tfc_rival_placeholder(struct tfc_rival_network *n, const char *name, struct tfc_shape shape);
 struct tfc_output tfc_rival_reshape(struct tfc_rival_network *n, struct tfc_output x, const int32_t *sizes,

@@ -5,10 +5,10 @@
 //   tfc_rollout_create(scene, &r);
 //   tfc_rollout_run(r, weights, &(struct tfc_rollout_options){.temperature = 0.1, .random = &random}, device);
 //
-// Each thread needs its own. A run allocates memory only to repair placements that break a memory limit, and the first
-// time that units are kept: then it notes what the units before the first free one led to, so that later runs begin
-// there. Its times are estimates in which transfers do not wait for each other; the value of the result comes from the
-// simulator.
+// Each thread needs its own. A run allocates memory in two cases only: to repair a placement that breaks a memory
+// limit, and in the first run with kept units, which saves the schedule of the units before the first free one; later
+// runs begin with that. The times are estimates in which transfers do not wait for each other; the value of the result
+// comes from the simulator.
 #ifndef TFC_RL_ROLLOUT_H
 #define TFC_RL_ROLLOUT_H
 

@@ -48,7 +48,8 @@ void tfc_tuner_free(struct tfc_tuner *t) {
   free(t);
 }
 
-// How the weights of the best of the elite are spread; the same for all draws between two tellings.
+// Mean and standard deviation of each weight over the first `count` of the elite. They change only when scores are
+// told, so all draws of a round share them.
 struct spread {
   uint32_t count; // of the best; 0: not computed yet
   double mean[TFC_WEIGHTS], wide[TFC_WEIGHTS];

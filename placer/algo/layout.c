@@ -126,8 +126,8 @@ out:
   return s;
 }
 
-// Tries orders of each device's operations along the directions: with ties broken by the longest remaining path, or by
-// the remaining path with ties broken along the direction.
+// Keeps the devices, and tries two orders of operations for each direction: by the unit's coordinate along the
+// direction, and of equal ones the longest remaining path first; or the other way round.
 static tfc_status order_along(struct layout *l, struct tfc_solution *trial, struct tfc_solution *out,
                               struct tfc_score *best) {
   const struct tfc_problem *p = l->p;

@@ -29,8 +29,9 @@ struct run { // one entry
   uint16_t *placement;
   uint32_t *sequence;
   struct tfc_plan *plan;
-  struct tfc_plan *
-      *copies; // with several steps in flight: [in_flight - 1] further plans; NULL: one plan that runs in ready order
+  // With several steps in flight: a plan for each of the others, [in_flight - 1]; NULL: one plan, in ready order, runs
+  // all.
+  struct tfc_plan **copies;
   struct tfc_worker_side *side;
   tfc_result_state state;
   tfc_code code;
@@ -130,7 +131,7 @@ static tfc_status make_copies(struct run *r, const struct tfc_run_spec *spec) {
 static void plan_entry(struct batch *b, struct run *r) {
   tfc_status s = NULL;
   struct tfc_run_spec spec = b->w->step;
-  // if this crashes, the parent then knows which entry caused it
+  // the parent then knows which entry was being planned, if that ends this process
   TFC_TRY(s, tfc_worker_beat(b->w, (uint32_t)(r - b->runs)));
   int side = r->entry.whole ? 1 : r->entry.plain ? 2 : 0;
   TFC_TRY(s, tfc_worker_side_open(b->w, side));

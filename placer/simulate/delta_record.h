@@ -6,10 +6,10 @@
 
 tfc_status tfc_delta_init_records(struct tfc_delta *delta);
 void tfc_delta_deinit_records(struct tfc_delta *delta);
-// Records the engine's placement from the start, with saved states. False: it is not legal.
+// Simulates the placement in the engine from the start, and records times and saved states. False: it is not legal.
 bool tfc_delta_record(struct tfc_delta *delta, struct tfc_verdict *out);
-// Records the trial, whose moves were made and which is legal. What differs is simulated again; the rest is copied and
-// shifted in time.
+// Makes the records those of the trial, which is legal and whose moves were made. Where trial and incumbent differ, the
+// trial is simulated again; the rest of the records is copied and shifted in time.
 void tfc_delta_record_trial(struct tfc_delta *delta, struct tfc_verdict *out);
 // Returns the index of the last saved state at `time` or before in which more than `ended` operations have ended, or
 // TFC_NONE.

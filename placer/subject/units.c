@@ -74,8 +74,8 @@ out:
   return s;
 }
 
-// Returns the real source of a handle, also behind an IdentityN (a lowered call becomes one). Only the handle's own
-// source is tied, because the other tensors of an IdentityN need not share its device.
+// Returns the output that a handle comes from, seen through IdentityN nodes, which a lowered call leaves. (Readers of
+// the handle are tied to that node and not to the IdentityN, whose other tensors may be on other devices.)
 static struct tfc_output behind_lists(const struct tfc_graph *g, struct tfc_output o) {
   while (o.index >= 0 && tfc_node_role(&g->nodes[o.node]) == TFC_ROLE_SPREAD)
     o = tfc_node_inputs(g, &g->nodes[o.node])[o.index];

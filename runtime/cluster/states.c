@@ -1,4 +1,5 @@
-// Lines say by name what they are about; where that is now, the cut of the client's graph says.
+// A saved line names the operation, iterator or object whose state it is. The cut of the client's graph says in which
+// task that is now.
 #include "runtime/cluster/states.h"
 
 #include "runtime/base/none.h"
@@ -28,8 +29,8 @@ static uint32_t rank_of(const struct tfc_cluster_spec *spec, tfc_str name) {
   return TFC_NONE;
 }
 
-// Whether the graph's node with this written name, or one that makes an object of this name, is in another task and
-// none in this one.
+// Whether what has this name has moved to another task: some node of the name, or whose shared_name it is, is in
+// another task, and none is in task `rank`. `written`: the name as saved lines write it.
 static bool has_moved(const struct tfc_cut *cut, tfc_str written, uint32_t rank) {
   const struct tfc_graph *g = cut->graph;
   bool elsewhere = false, here = false;
@@ -46,7 +47,8 @@ static bool has_moved(const struct tfc_cut *cut, tfc_str written, uint32_t rank)
   return elsewhere && !here;
 }
 
-// Whether the task ran steps of its own: then what is there may be of its own graph, which this client does not know.
+// Whether the task ran steps of its own. Then objects saved there may belong to its own graph, which this client does
+// not know.
 static bool was_client(tfc_str task, tfc_str text) {
   for (tfc_str line; tfc_line_next(&text, &line);)
     if (tfc_str_is(tfc_state_word(&line), "session") && tfc_str_equal(tfc_state_word(&line), task)) return true;

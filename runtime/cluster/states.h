@@ -13,10 +13,10 @@ tfc_str tfc_states_from(tfc_str text, const char *mark);
 bool tfc_states_section(tfc_str *text, const char *mark, tfc_str *out_name, tfc_str *out_lines);
 
 // `text` has the lines that were saved for the task with the name `task`. Appends a line, for people, about those that
-// nothing will take: the job has no such task, or no such client, or what they are about is in another task now. Lines
-// of other clients' sessions, and objects in their tasks, are of graphs that this client, whose rank is `client`, does
-// not know, and are not looked into. `clients` [task]: which tasks run steps of their own now; others have no local
-// variables. Returns the task's rank; TFC_NONE: there is no such task.
+// cannot be restored: the job has no such task or no such client, or the operation or object is in another task now.
+// Lines about the sessions of other clients, and about objects in their tasks, are left out, because they belong to
+// graphs that this client, whose rank is `client`, does not know. `clients` [task]: which tasks run steps of their own
+// now; others have no local variables. Returns the task's rank; TFC_NONE: there is no such task.
 uint32_t tfc_states_list_lost(const struct tfc_cut *cut, uint32_t client, const bool *clients, tfc_str task,
                               tfc_str text, struct tfc_text *out);
 

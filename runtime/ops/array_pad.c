@@ -19,7 +19,8 @@ static tfc_status read_paddings(const struct tfc_tensor *p, int rank, int64_t be
   return NULL;
 }
 
-// A border of zeros, row by row of the result. Behind the last dimension that has a border all is one piece.
+// Pads with zeros, one row of the result after another. A row goes along the last dimension that has a border; its
+// elements are all that lies in the dimensions after that one, which is contiguous in x and in y.
 struct zero_border {
   const char *x;
   char *y;

@@ -193,7 +193,9 @@ OPS_GRADIENT(SegmentExtreme) { // all elements that are equal to the extremum sh
   g->grad_inputs[0] = grad_op3(g, "SelectV2", selected, gathered, grad_op1(g, "ZerosLike", X));
   return NULL;
 }
-// The gradient of a product is computed by division if no row is zero. If one is zero, only that one has a gradient.
+// The gradient with respect to an element is the product of the other elements of its segment: the whole product
+// divided by it. If one element of a segment is zero, the division would fail: its gradient is the product of the
+// others, and theirs are zero. If more are zero, all gradients are.
 OPS_GRADIENT(SegmentProd) {
   struct tfc_builder *b = g->builder;
   struct tfc_output ids = grad_in(g, 1), is_zero = grad_op2(g, "Equal", X, grad_const(g, X, 0));

@@ -23,7 +23,8 @@ static void add_escaped(struct tfc_text *out, tfc_str s) { // escaped as in C
       tfc_text_add(out, tfc_str_sub(s, i, i + 1));
   }
 }
-// Uses few digits if they give the number back exactly, and otherwise many.
+// Prints a number with as few digits as are always exact as text (FLT_DIG or DBL_DIG); with more if reading the text
+// would not give the number back.
 static void add_float(struct tfc_text *out, double v, bool narrow) {
   char text[40];
   if (isnan(v)) {

@@ -183,7 +183,8 @@ static void falls_silent(void **state) {
   for (uint32_t r = 0; r < 2; r++) tfc_transport_close(t[r]);
 }
 
-// From the third message on, nothing comes to the task that is cut off; to others everything does.
+// Task 0 sends to tasks 1 and 2 in turn. From its third message on, those to task 2 (cut_to) are lost; task 1 gets all
+// of its own.
 static void is_cut_off(void **state) {
   (void)state;
   struct tfc_transport *t[3];

@@ -67,8 +67,8 @@ static void powers_of_two(void **state) {
     }
 }
 
-// Sizes of complex numbers are those of the C library's hypotf, also where a part is infinite, NaN or so large or small
-// that its square is not a float32.
+// The magnitude of a complex number is what the C library's hypotf gives, also where a part is infinite, NaN or so
+// large or small that its square is not a float32.
 static void magnitudes(void **state) {
   (void)state;
   enum { COUNT = 1003 };

@@ -62,7 +62,8 @@ static void find_ended(const struct tfc_arrangement *a) {
   }
 }
 
-// Operations that must have ended, through joints.
+// Checks that operation `op` has ended before the item begins. A joint runs nothing itself, so for a joint this checks
+// the operations that it waits for.
 static void comes_after(const struct tfc_arrangement *a, const struct tfc_ir *ir, uint32_t item, uint32_t op) {
   if (!ir->ops.data[op].joint) {
     assert_true(ended[item][a->item_of_op[op]]);
@@ -79,7 +80,8 @@ static uint16_t home(const struct tfc_ir *ir, const struct tfc_ir_value *v) {
   return host ? (uint16_t)ir->device_count : op->device;
 }
 
-// Where the operation reads its input: the copy's index, or TFC_NONE for the value itself.
+// Returns the index of the transfer whose copy operation `id` reads as input k, or TFC_NONE if it reads the value
+// itself.
 static uint32_t read_from(const struct tfc_ir *ir, const struct tfc_arrangement *a, uint32_t id, uint32_t k) {
   const struct tfc_ir_op *op = &ir->ops.data[id];
   uint32_t v = op->inputs[k].value;

@@ -285,7 +285,8 @@ static void test_the_figure_is_not_the_lucky_one(void **state) {
   assert_true(fabs(told) < 0.018);
 }
 
-// If GPUs' own records time the steps, steps of the final turns without a trace are kept apart from the result.
+// Where the records of GPUs time the steps (by_records), the result of the final turns comes from traced steps alone;
+// the times of untraced ones are kept beside it. Otherwise both kinds of steps count for the result.
 static void test_untraced_steps_stand_beside(void **state) {
   (void)state;
   enum { BLOCKS = TFC_JOB_CHOOSE_ROUNDS + 4 };

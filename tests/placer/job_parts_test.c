@@ -43,25 +43,26 @@ static void schedule(void **state) {
   close_to(tfc_job_search_end_s(&(struct tfc_job_schedule){.total_s = 1000}, 200), 800);
   close_to(tfc_job_search_end_s(&s, 40), 60);
   close_to(tfc_job_search_end_s(&s, 80), 50);
-  // After a slow profile the search has a tenth all the same, until 90 % of the time at most.
+  // After a profile that took long, the search still gets a tenth of the time, but ends after 90 % of it at the latest.
   tfc_job_begin_search(&s, 72);
   close_to(s.search_until_s, 82);
   close_to(tfc_job_search_end_s(&s, 0), 82);
   tfc_job_begin_search(&s, 85);
   close_to(s.search_until_s, 90);
-  // Rounds: an eighth of what is left, 40 s, or 50 ms for each unit; a third of it if the last one improved nothing.
+  // A round of search takes the least of an eighth of the time that is left, 40 s, and 50 ms for each unit; a third of
+  // that if the last round improved nothing.
   close_to(tfc_job_round_s(80, 1000, true), 10);
   close_to(tfc_job_round_s(800, 1000, true), 40);
   close_to(tfc_job_round_s(80, 100, true), 5);
   close_to(tfc_job_round_s(72, 1000, false), 3);
   close_to(tfc_job_round_s(80, 2, true), 0.5);
   close_to(tfc_job_round_s(0.3, 1000, true), 0.3);
-  // Of the evaluations an eighth too, but at least 200.
+  // If evaluations are limited, a round gets an eighth of those that are left, but at least 200.
   assert_int_equal(tfc_job_round_evaluations(8000), 1000);
   assert_int_equal(tfc_job_round_evaluations(1600), 200);
   assert_int_equal(tfc_job_round_evaluations(300), 200);
   assert_int_equal(tfc_job_round_evaluations(150), 150);
-  // What the searches have simulated, and what is kept for learners, is not searched with again.
+  // A search may use the evaluations of the budget except those that earlier searches used and those kept for learners.
   const struct tfc_job_proposers proposers = {.evaluations = 70};
   uint64_t evaluations = 1;
   assert_true(tfc_job_proposers_may_search(&proposers, 0, 30, &evaluations) && evaluations == 0);

@@ -210,8 +210,8 @@ static void test_starts_that_agree(void **state) {
   assert_true(both >= 10 && joined > 100);
 }
 
-// A policy that hands back what it got, one evaluation later, and writes down its budget. The first time it can place
-// all units as `gift` has them.
+// A policy for tests. It notes the budget that it is given, uses one evaluation (twice its budget if takes_all), and
+// returns the placement unchanged. If there is a `gift`, the first call returns that placement instead.
 struct tfc_guidance {
   int unused;
 };

@@ -170,10 +170,12 @@ static void test_kinds(void **state) {
 #define KIND(chain, at) kinds.of[p->unit[(chain)*LENGTH + LENGTH - 1 - (at)]]
   for (uint32_t at = 0; at < LENGTH; at++) {
     assert_int_equal(KIND(0, at), KIND(1, at));
-    // The last operation of chain 2 is seen from the three before it, the first of chain 3 from the three after it.
+    // A kind depends on what is within three edges. So the last operation of chain 2, which takes longer, changes the
+    // kinds of the three before it, and the larger tensor of chain 3's first operation those of the three after it.
     assert_true((KIND(0, at) == KIND(2, at)) == (at < LENGTH - 4));
     assert_true((KIND(0, at) == KIND(3, at)) == (at > 3));
-    for (uint32_t other = 0; other < at; other++) // the middle of a chain sees neither of its ends
+    // Two operations of a chain are of one kind only if both are so far inside that neither end is seen.
+    for (uint32_t other = 0; other < at; other++)
       assert_true((KIND(0, at) == KIND(0, other)) == (at >= 3 && at <= 5 && other >= 3 && other <= 5));
   }
 #undef KIND

@@ -218,14 +218,14 @@ static void test_named(void **state) {
   assert_string_equal(out.algorithm, "one");
   for (uint32_t u = 0; u < 3; u++) assert_int_equal(out.best.device[u], 0);
   tfc_search_outcome_deinit(&out);
-  // With "auto" after them, they get half.
+  // If "auto" follows, the algorithms before it get half of the evaluations.
   options.settings.algorithms = "one,auto", options.evaluations = 100;
   assert_ok(tfc_search(i.problem, &options, &out));
   assert_int_equal(played[0].got.evaluations, 51);
   assert_string_equal(out.entries[0].algorithm, "one");
   assert_true(out.entry_count > 2 && out.value == 40000000); // 30 + 10 | 40 us
   tfc_search_outcome_deinit(&out);
-  // The same holds for time; alone it has all of it.
+  // The same holds for time: an algorithm with "auto" after it gets half, one that is alone gets all.
   for (int alone = 0; alone < 2; alone++) {
     options.settings.algorithms = alone ? "one" : "one,auto", options.seconds = 1000;
     const double before = tfc_now_s(), share = alone ? 1000 : 500;
@@ -234,7 +234,7 @@ static void test_named(void **state) {
     tfc_search_outcome_deinit(&out);
   }
   options.seconds = 0;
-  // One that fails leaves its reason, and the others run.
+  // An algorithm that fails leaves its reason in the outcome, and the others still run.
   played[0].fails = "too large for it";
   options.settings.algorithms = "one,two", options.evaluations = 1000;
   assert_ok(tfc_search(i.problem, &options, &out));
@@ -249,7 +249,8 @@ static void test_named(void **state) {
   options.settings.algorithms = "";
   assert_fails(tfc_search(i.problem, &options, &out), TFC_INVALID_ARGUMENT, "no algorithm");
   instance_free(&i);
-  // What fits is better than what is faster and does not fit; if nothing does, plain placements are tried.
+  // A placement that fits in memory is better than a faster one that does not; if none fits, plain placements are
+  // tried.
   i = three_devices(true);
   played[2].uses = 7;
   options.settings.algorithms = "one,three,two";
@@ -448,7 +449,7 @@ static void test_temperatures_of_jobs(void **state) {
     // four fifths and a share of the other jobs begin at the best: 0.8 + 0.2 / 3, with five standard deviations
     assert_true(fabs(best / (double)DRAWS - 0.867) < 0.086);
   }
-  // With one placement there is nothing to combine; every other method keeps its turn.
+  // If only one placement is known, no two can be combined; every other method still has its turn.
   elite.count = 1;
   static const enum tfc_search_method methods[] = {TFC_METHOD_HOT,    TFC_METHOD_ANNEAL, TFC_METHOD_REGROUP,
                                                    TFC_METHOD_LNS,    TFC_METHOD_NAMES,  TFC_METHOD_CLUSTERS,

@@ -1,4 +1,4 @@
-// What nodes do when they run.
+// Runs single nodes of a step in ready order.
 #ifndef TFC_RUNTIME_EXEC_DYNAMIC_NODES_H
 #define TFC_RUNTIME_EXEC_DYNAMIC_NODES_H
 
@@ -10,7 +10,7 @@ tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, s
 // Reads input `slot` of a Switch, which selects the branch.
 tfc_status tfc_run_index(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v,
                          int64_t *out);
-// Copies fetched values to the caller; references only when nothing runs any more.
+// Copies to the caller what variables that were fetched by reference hold now. Call it when no node runs any more.
 tfc_status tfc_run_fetch_late(struct tfc_run *r);
 
 #endif

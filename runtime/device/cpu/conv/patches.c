@@ -285,9 +285,9 @@ static void pack_one(const struct tfc_patches_transposed *t, int64_t i, int64_t 
   }
 }
 
-// Packs rows that may lie in several rows of the window, if all of them are inside of the image. Rows that are
-// neighbours in the image are copied together, 8 floats at a time: what is too much is overwritten by the next run of
-// rows, or by the next position.
+// Packs rows of A that may belong to several rows of the window, if the window is inside of the image at all positions.
+// Rows whose elements lie side by side in the image are copied together, STRIPE floats at a time. That writes beyond
+// the end of such a run of rows; the next run, or the next position, overwrites it.
 OPS_CLONES static void pack_inside(const struct tfc_patches_transposed *t, int64_t row, int64_t rows, float *out) {
   const struct tfc_patches *p = t->patches;
   const int64_t c = p->channels, step = p->stride[1] * c;
@@ -318,8 +318,8 @@ static void pack_transposed(const struct tfc_gemm_source *source, int64_t row, i
   const struct tfc_patches_transposed *t = (const struct tfc_patches_transposed *)(const void *)source;
   const struct tfc_patches *p = t->patches;
   const int64_t c = p->channels;
-  // Elements that are neighbours in a row of the window are neighbours in the image, those of one cell if it is
-  // dilated.
+  // How many elements of the window lie side by side in the image, too: a row of the window, or if the window is
+  // dilated only the channels of one cell.
   const int64_t length = p->dilation[1] == 1 ? p->size[1] * c : c, element = row % length;
   if (p->inside) {
     pack_inside(t, row, rows, out);

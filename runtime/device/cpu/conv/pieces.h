@@ -10,8 +10,9 @@ enum { TFC_PIECE = 512 }; // positions
 
 // Whether this is expected to be faster than dividing dw among the threads.
 bool tfc_pieces_pay(const struct tfc_patches *p);
-// Rows [row, row_end) of dw in panels [first, last) = the piece's patches, transposed, times the product's B, or are
-// added to dw. If channels are whole stripes of 8 and not many, the image is read in place and not packed.
+// Computes rows [row, row_end) of panels [first, last) of the patches of one piece, transposed, times the product's B,
+// and stores them in dw, or adds them to it. If the channels are whole stripes of 8 and not many, the image is read in
+// place and not packed.
 void tfc_pieces_multiply(const struct tfc_patches_transposed *t, const struct tfc_gemm_product *product,
                          int64_t filters, float *dw, bool accumulate, int64_t row, int64_t row_end, int64_t first,
                          int64_t last, float *scratch);
