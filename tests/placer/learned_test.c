@@ -427,8 +427,9 @@ static void what_was_never_seen_is_not_foretold(void **state) {
   instance_free(&i);
 }
 
-// Drawn times scatter as the prediction's standard deviation says. With one opinion, two placements that are almost
-// alike differ only by what is their own; what is not known of both together does not come between them.
+// Times drawn from the prediction have its standard deviation. Two placements that differ in one unit share most of
+// what is uncertain. So if both times are drawn with the same opinion (one draw of the parameters), their ratio varies
+// less than that of two independent draws.
 static void drawn_times_have_one_opinion(void **state) {
   (void)state;
   enum { DRAWS = 4000 };

@@ -25,8 +25,8 @@ struct tfc_depthwise_block { // lines that meet the same cells
   // The padding is multiplied, too, as the zeros of a padded image would be. This can change the sign of a zero, and
   // makes a NaN of an infinite weight.
   bool bordered;
-  // For floats: what follows on each element of the output, or NULL; the first line's first element is `at` elements
-  // behind the output's first one.
+  // For floats: the operations that are applied to each element of the output before it is written, or NULL. The first
+  // line begins `at` elements after the output's begin.
   const struct tfc_last_pass *last;
   int64_t at;
 };
