@@ -183,12 +183,16 @@ static void print_types(const char *before, const json_t *types, const char *non
 tfc_status run_list_ops(const struct run_options *o) {
   size_t count = 0;
   const struct tfc_op_def *const *list = tfc_op_list(&count);
+  size_t built_in_count = 0;
+  const struct tfc_device_driver *const *built_in = tfc_driver_built_in(&built_in_count);
   const struct tfc_device_driver *gpu = NULL; // even without a GPU, the plug-in lists its kernels
   json_t *document = json_array();
   tfc_status_free(tfc_driver_find("gpu", &gpu));
   for (size_t i = 0; i < count; i++) {
     const struct tfc_op_def *def = list[i];
-    json_t *types = json_array(), *devices = json_pack("[s,s]", "cpu", "emu"), *kernels = json_object();
+    json_t *types = json_array(), *devices = json_array(), *kernels = json_object();
+    for (size_t k = 0; k < built_in_count; k++) // these run every op, if need be with its reference kernel
+      json_array_append_new(devices, json_string(built_in[k]->kind));
     for (int t = 1; t < TFC_DTYPE_COUNT; t++)
       if (def->types & TFC_TYPE_BIT(t)) json_array_append_new(types, json_string(tfc_dtype_name((tfc_dtype)t)));
     bool fast = tfc_cpu_kernel_next(tfc_str_from(def->name), TFC_FLOAT, NULL) != NULL;

@@ -359,6 +359,8 @@ void tfc_env_serial_for(struct tfc_kernel_env *env, int64_t total, int64_t grain
 bool tfc_env_step_stopped(struct tfc_kernel_env *env);
 
 extern const struct tfc_device_driver tfc_driver_cpu, tfc_driver_emulated;
+// Lists the drivers that need no plug-in.
+const struct tfc_device_driver *const *tfc_driver_built_in(size_t *out_count);
 // Finds the driver of a kind ("cpu", "emu", "plain", "gpu", "vgpu"); loads its plug-in if needed. UNAVAILABLE with the
 // reason.
 TFC_MUST_USE tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **out);

@@ -46,6 +46,11 @@ void tfc_driver_add(const struct tfc_device_driver *driver) {
     }
 }
 
+const struct tfc_device_driver *const *tfc_driver_built_in(size_t *out_count) {
+  *out_count = sizeof built_in / sizeof *built_in;
+  return built_in;
+}
+
 // Returns the driver of a kind that needs no plug-in, or NULL.
 static const struct tfc_device_driver *driver_here(const char *kind) {
   for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)
@@ -63,7 +68,12 @@ tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **ou
   }
   if (!strcmp(kind, "gpu")) return load_plugin("tfc_driver_gpu", out);
   if (!strcmp(kind, "vgpu")) return load_plugin("tfc_driver_vgpu", out);
-  return tfc_status_make(TFC_UNAVAILABLE, "there is no kind of device named '%s' (cpu, gpu, vgpu, emu, plain)", kind);
+  struct tfc_text known = {0};
+  for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++) tfc_text_printf(&known, "%s, ", built_in[i]->kind);
+  tfc_status s = tfc_status_make(TFC_UNAVAILABLE, "there is no kind of device named '%s' (%sgpu, vgpu)", kind,
+                                 known.data ? known.data : "");
+  tfc_text_deinit(&known);
+  return s;
 }
 
 struct wanted {
