@@ -5,9 +5,17 @@
 #include "runtime/device/cuda/kernels/attention.h"
 #include "runtime/device/cuda/kernels/device.cuh"
 
+// The compiler must know which element of an array a thread uses, or it keeps the array in memory.
+#ifdef __CUDACC__
+#define UNROLLED _Pragma("unroll")
+#else
+#define UNROLLED
+#endif
+
 namespace tfc {
 
 const int ROWS = 32, COLUMNS = 64, CHUNK = 32, SIDE = 16, SHARERS = 8; // SHARERS: threads that share a row's sums
+const int RESIDENT = 2; // blocks that a multiprocessor is to run at once, which bounds the registers of a thread
 typedef struct tfc_attention shape_of;
 typedef float tile_of[COLUMNS + 1];
 typedef float piece_of[CHUNK + 1];
@@ -58,7 +66,7 @@ template <int PIECES>
 __device__ __forceinline__ void weigh(float (&sum)[2][2 * PIECES], const tile_of *weights, const matrix &b,
                                       piece_of *bs) {
   const int x = (int)threadIdx.x % SIDE, y = (int)threadIdx.x / SIDE;
-  for (int c = 0; c < PIECES; c++) {
+  UNROLLED for (int c = 0; c < PIECES; c++) {
     __syncthreads();
     load(bs, COLUMNS, b, c * CHUNK);
     __syncthreads();
@@ -102,8 +110,8 @@ __device__ __forceinline__ float score(const shape_of &a, const float *mask, con
 }
 
 template <int PIECES>
-__global__ void forward(shape_of a, const float *q, const float *k, const float *v, const float *mask, float *out,
-                        float *logs) {
+__global__ void __launch_bounds__(THREADS, RESIDENT)
+    forward(shape_of a, const float *q, const float *k, const float *v, const float *mask, float *out, float *logs) {
   __shared__ piece_of as[ROWS], bs[COLUMNS];
   __shared__ tile_of p[ROWS];
   __shared__ float parts[ROWS][SHARERS], most[ROWS], sums[ROWS], shrinks[ROWS];
@@ -159,8 +167,9 @@ __global__ void forward(shape_of a, const float *q, const float *k, const float 
 
 // The gradient to q; and of each query the sum of its weights times their gradients, which is out times d_out.
 template <int PIECES>
-__global__ void backward_queries(shape_of a, const float *q, const float *k, const float *v, const float *mask,
-                                 const float *out, const float *logs, const float *d_out, float *dq, float *all_sums) {
+__global__ void __launch_bounds__(THREADS, RESIDENT)
+    backward_queries(shape_of a, const float *q, const float *k, const float *v, const float *mask, const float *out,
+                     const float *logs, const float *d_out, float *dq, float *all_sums) {
   __shared__ piece_of as[ROWS], bs[COLUMNS];
   __shared__ tile_of p[ROWS];
   __shared__ float parts[ROWS][SHARERS], sums[ROWS], log_of[ROWS];
@@ -200,8 +209,9 @@ __global__ void backward_queries(shape_of a, const float *q, const float *k, con
 }
 
 template <int PIECES>
-__global__ void backward_keys(shape_of a, const float *q, const float *k, const float *v, const float *mask,
-                              const float *logs, const float *d_out, float *dk, float *dv, const float *all_sums) {
+__global__ void __launch_bounds__(THREADS, RESIDENT)
+    backward_keys(shape_of a, const float *q, const float *k, const float *v, const float *mask, const float *logs,
+                  const float *d_out, float *dk, float *dv, const float *all_sums) {
   __shared__ piece_of as[ROWS], bs[COLUMNS];
   __shared__ tile_of p[ROWS], ds[ROWS];
   const int t = (int)threadIdx.x, x = t % SIDE, y = t / SIDE;
