@@ -10,4 +10,8 @@ TFC_MUST_USE tfc_status tfc_runner_copy(const struct tfc_copy *copy);
 // Runs a copy of a step, and writes its trace record. If it cannot be made, the step fails.
 void tfc_runner_copy_step(struct tfc_device *device, const struct tfc_copy *copy, struct tfc_step *step);
 
+// `read` and `write` of a driver whose tensors are in the host's memory.
+TFC_MUST_USE tfc_status tfc_host_read(struct tfc_device *device, const struct tfc_tensor *source, void *target);
+TFC_MUST_USE tfc_status tfc_host_write(struct tfc_device *device, const void *source, struct tfc_tensor *target);
+
 #endif

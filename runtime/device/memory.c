@@ -88,6 +88,12 @@ void tfc_memory_deinit(struct tfc_memory *m) {
   m->shelves = NULL;
 }
 
+uint64_t tfc_memory_peak(struct tfc_memory *m, bool restart) {
+  const uint64_t most = tfc_account_peak(m->account);
+  if (restart) tfc_account_restart(m->account);
+  return most;
+}
+
 uint64_t tfc_memory_held(const struct tfc_memory *m) {
   uint64_t sum = 0;
   for (int i = 0; i < TFC_MEMORY_SHELVES; i++) sum += atomic_load_explicit(&m->shelves[i].held, memory_order_relaxed);

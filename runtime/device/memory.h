@@ -36,5 +36,7 @@ void tfc_memory_deinit(struct tfc_memory *m); // all buffers must have been rele
 // left.
 TFC_MUST_USE tfc_status tfc_memory_allocate(struct tfc_memory *m, size_t bytes, struct tfc_buffer **out);
 uint64_t tfc_memory_held(const struct tfc_memory *m); // bytes of the blocks of live buffers
+// Returns the most bytes on the device's account at one time; `restart`: from now on, the peak is counted anew.
+uint64_t tfc_memory_peak(struct tfc_memory *m, bool restart);
 
 #endif

@@ -257,6 +257,15 @@ tfc_status tfc_queue_submit(struct tfc_queue *q, const struct tfc_queue_entry *e
   return NULL;
 }
 
+static void run_task(struct tfc_device *device, struct tfc_queue_entry *e, uint64_t from, uint64_t to) {
+  (void)device, (void)from, (void)to;
+  e->task->run(e->task);
+}
+
+tfc_status tfc_queue_post(struct tfc_queue *q, struct tfc_task *task) {
+  return tfc_queue_submit(q, &(struct tfc_queue_entry){.run = run_task, .task = task}, NULL, NULL);
+}
+
 void tfc_queue_drain(struct tfc_queue *q) {
   if (!q->started) return;
   uint64_t last = atomic_load(&q->submitted);

@@ -47,6 +47,26 @@ static bool crop_at(float from, float to, int64_t size, int64_t pixels, int64_t 
   return *at >= 0 && *at <= last;
 }
 
+// The four pixels around a position, and where between them it lies.
+enum { TL, TR, BL, BR }; // top left, ...
+struct corners {
+  int64_t at[4];      // index of each one's first channel
+  float down, across; // from the upper to the lower ones and from left to right, both in [0, 1)
+};
+static struct corners corners_of(const struct crop *c, int64_t rows, float v, float h) { // rows: before the image
+  const int64_t top = (rows + (int64_t)floorf(v)) * c->width, bottom = (rows + (int64_t)ceilf(v)) * c->width;
+  const int64_t left = (int64_t)floorf(h), right = (int64_t)ceilf(h);
+  return (struct corners){.at = {[TL] = (top + left) * c->depth,
+                                 [TR] = (top + right) * c->depth,
+                                 [BL] = (bottom + left) * c->depth,
+                                 [BR] = (bottom + right) * c->depth},
+                          .down = v - floorf(v),
+                          .across = h - floorf(h)};
+}
+static void read_corners(const struct tfc_tensor *image, const struct corners *c, int64_t channel, float value[4]) {
+  for (int k = 0; k < 4; k++) value[k] = ops_pixel(image, c->at[k] + channel);
+}
+
 static tfc_status crop_and_resize(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *image = ctx->inputs[0], *boxes = ctx->inputs[1], *which = ctx->inputs[2];
   const struct crop_state *state = ctx->state;
@@ -88,15 +108,13 @@ static tfc_status crop_and_resize(struct tfc_kernel_ctx *ctx) {
           for (int64_t d = 0; d < c.depth; d++) *out++ = ops_pixel(image, at + d);
           continue;
         }
-        int64_t top = (rows + (int64_t)floorf(v)) * c.width, bottom = (rows + (int64_t)ceilf(v)) * c.width;
-        int64_t left = (int64_t)floorf(h), right = (int64_t)ceilf(h);
-        float lv = v - floorf(v), lh = h - floorf(h);
+        const struct corners at = corners_of(&c, rows, v, h);
         for (int64_t d = 0; d < c.depth; d++) {
-          float tl = ops_pixel(image, (top + left) * c.depth + d), tr = ops_pixel(image, (top + right) * c.depth + d);
-          float bl = ops_pixel(image, (bottom + left) * c.depth + d);
-          float br = ops_pixel(image, (bottom + right) * c.depth + d);
-          float upper = tl + (tr - tl) * lh, lower = bl + (br - bl) * lh;
-          *out++ = upper + (lower - upper) * lv;
+          float value[4];
+          read_corners(image, &at, d, value);
+          float upper = value[TL] + (value[TR] - value[TL]) * at.across;
+          float lower = value[BL] + (value[BR] - value[BL]) * at.across;
+          *out++ = upper + (lower - upper) * at.down;
         }
       }
   }
@@ -197,15 +215,13 @@ static tfc_status crop_grad_boxes(struct tfc_kernel_ctx *ctx) { // inputs: grads
         bool inside = crop_at(box[0], box[2], c.height, c.crop_height, i, &v);
         inside = crop_at(box[1], box[3], c.width, c.crop_width, j, &h) && inside;
         if (!inside) continue;
-        int64_t top = (rows + (int64_t)floorf(v)) * c.width, bottom = (rows + (int64_t)ceilf(v)) * c.width;
-        int64_t left = (int64_t)floorf(h), right = (int64_t)ceilf(h);
-        float lv = v - floorf(v), lh = h - floorf(h);
+        const struct corners at = corners_of(&c, rows, v, h);
         for (int64_t d = 0; d < c.depth; d++) {
-          float tl = ops_pixel(image, (top + left) * c.depth + d), tr = ops_pixel(image, (top + right) * c.depth + d);
-          float bl = ops_pixel(image, (bottom + left) * c.depth + d);
-          float br = ops_pixel(image, (bottom + right) * c.depth + d);
-          float down = ((1 - lh) * (bl - tl) + lh * (br - tr)) * grad[d]; // slope along the height
-          float across = ((1 - lv) * (tr - tl) + lv * (br - bl)) * grad[d];
+          float value[4];
+          read_corners(image, &at, d, value);
+          // the slopes along the height and along the width
+          float down = ((1 - at.across) * (value[BL] - value[TL]) + at.across * (value[BR] - value[TR])) * grad[d];
+          float across = ((1 - at.down) * (value[TR] - value[TL]) + at.down * (value[BR] - value[BL])) * grad[d];
           if (c.crop_height > 1) {
             out[0] += down * (height - (float)i * height_ratio);
             out[2] += down * ((float)i * height_ratio);

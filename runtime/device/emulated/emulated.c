@@ -153,10 +153,7 @@ static tfc_status allocate(struct tfc_device *device, size_t bytes, struct tfc_b
 }
 
 static uint64_t peak(struct tfc_device *device, bool restart) {
-  struct tfc_memory_account *a = emulated_of(device)->memory.account;
-  uint64_t most = tfc_account_peak(a);
-  if (restart) tfc_account_restart(a);
-  return most;
+  return tfc_memory_peak(&emulated_of(device)->memory, restart);
 }
 
 static uint64_t in_use(struct tfc_device *device) {

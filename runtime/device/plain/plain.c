@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "runtime/device/copy.h"
 #include "runtime/device/queue.h"
@@ -88,10 +87,7 @@ static uint64_t in_use(struct tfc_device *device) {
 }
 
 static uint64_t peak(struct tfc_device *device, bool restart) {
-  struct tfc_memory_account *account = plain_of(device)->memory.account;
-  const uint64_t most = tfc_account_peak(account);
-  if (restart) tfc_account_restart(account);
-  return most;
+  return tfc_memory_peak(&plain_of(device)->memory, restart);
 }
 
 static tfc_status prepare(struct tfc_device *device, const struct tfc_segment *segment, struct tfc_prepared **out) {
@@ -109,10 +105,6 @@ static void run_entry(struct tfc_device *device, struct tfc_queue_entry *e, uint
 static void copy_entry(struct tfc_device *device, struct tfc_queue_entry *e, uint64_t from, uint64_t to) {
   (void)from, (void)to;
   tfc_runner_copy_step(device, &e->copy, e->step);
-}
-static void task_entry(struct tfc_device *device, struct tfc_queue_entry *e, uint64_t from, uint64_t to) {
-  (void)device, (void)from, (void)to;
-  e->task->run(e->task);
 }
 
 static tfc_status submit(struct tfc_device *device, struct tfc_prepared *prepared, struct tfc_step *step,
@@ -133,25 +125,12 @@ static tfc_status copy(struct tfc_device *device, const struct tfc_copy *record,
 }
 
 static tfc_status post(struct tfc_device *device, struct tfc_task *task) {
-  return tfc_queue_submit(&plain_of(device)->compute, &(struct tfc_queue_entry){.run = task_entry, .task = task}, NULL,
-                          NULL);
+  return tfc_queue_post(&plain_of(device)->compute, task);
 }
 
 static tfc_status launch(struct tfc_device *device, struct tfc_prepared *prepared, uint32_t index,
                          struct tfc_kernel_ctx *ctx) {
   return tfc_runner_launch(&plain_of(device)->runner, prepared, index, ctx);
-}
-
-static tfc_status read_tensor(struct tfc_device *device, const struct tfc_tensor *source, void *target) {
-  (void)device;
-  if (source->size) memcpy(target, source->data, source->size);
-  return NULL;
-}
-
-static tfc_status write_tensor(struct tfc_device *device, const void *source, struct tfc_tensor *target) {
-  (void)device;
-  if (target->size) memcpy(target->data, source, target->size);
-  return NULL;
 }
 
 static tfc_status synchronize(struct tfc_device *device) {
@@ -179,8 +158,8 @@ const struct tfc_device_driver tfc_driver_plain = {
     .environment = environment,
     .post = post,
     .launch = launch,
-    .read = read_tensor,
-    .write = write_tensor,
+    .read = tfc_host_read,
+    .write = tfc_host_write,
     .synchronize = synchronize,
     .supports = supports,
 };
