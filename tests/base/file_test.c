@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "runtime/base/file.h"
+#include "tests/common/folder.h"
 
 static char folder[64];
 
@@ -91,8 +92,7 @@ static void nothing_is_written_where_that_is_forbidden(void **state) {
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-file-XXXXXX");
-  return mkdtemp(folder) ? 0 : 1;
+  return test_folder_make(folder, "file");
 }
 static int tear_down(void **state) {
   (void)state;

@@ -9,18 +9,16 @@
 #include <unistd.h>
 
 #include "cli/place_local.c"
+#include "tests/common/folder.h"
 
 static char folder[64];
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-answer-XXXXXX");
-  return mkdtemp(folder) ? 0 : -1;
+  return test_folder_make(folder, "answer");
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 
 // Expects that the answer is printed as this text.

@@ -11,20 +11,18 @@
 #include "placer/model/placement_json.h"
 #include "runtime/graph/import.h"
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 #define GRAPH TFC_SOURCE_DIR "/examples/rnnlm.pb"
 static char folder[64];
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-whole-XXXXXX");
-  return mkdtemp(folder) ? 0 : -1;
+  return test_folder_make(folder, "whole");
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 
 // Whether the text contains these words in this order, with blanks or ends of lines between them.

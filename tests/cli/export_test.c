@@ -10,6 +10,7 @@
 #include "placer/model/placement_json.h"
 #include "runtime/graph/import.h"
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 #define GRAPH TFC_SOURCE_DIR "/examples/mlp.pb"
 #define SAVED_MODEL TFC_SOURCE_DIR "/examples/saved_model"
@@ -44,8 +45,7 @@ static void write_placement(const char *name, uint32_t missing, bool extra) {
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-export-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "export")) return -1;
   tfc_status s = tfc_graph_load(GRAPH, NULL, &graph);
   if (s) fprintf(stderr, "%s\n", tfc_status_message(s));
   if (s) return -1;
@@ -56,10 +56,8 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
   tfc_graph_release(graph);
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 
 static void check_devices(const char *name, const char *even, const char *odd) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 static char folder[64];
 
@@ -28,8 +29,7 @@ static const char machine[] = "format: tfc-machine\nversion: 1\ndevices:\n  - {n
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-faults-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "faults")) return -1;
   PUT("text.pb", "hello\n");
   PUT("empty.pb", "");
   PUT("m.yaml", machine);
@@ -50,9 +50,7 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 
 static void test_wrong_graphs(void **state) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 // Its products take milliseconds: after the profile, the measurements last long enough to be interrupted.
 static const char graph[] =
@@ -21,14 +22,13 @@ static char folder[64];
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-interrupted-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "interrupted")) return -1;
   command_put(folder, "g.pbtxt", graph);
   return 0;
 }
 static int tear_down(void **state) {
   (void)state;
-  return command("rm -rf %s", folder)->code;
+  return test_folder_remove(folder);
 }
 
 #define FLAGS "--graph g.pbtxt --devices 2 --report none --wait --db t.db --json"

@@ -9,12 +9,12 @@
 
 #include "cli/place_kept.c"
 #include "runtime/base/file.h"
+#include "tests/common/folder.h"
 
 static char folder[64], graph[128], machine[128], expert[160];
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-kept-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "kept")) return -1;
   snprintf(graph, sizeof graph, "%s/g.json", folder);
   snprintf(machine, sizeof machine, "%s/m.yaml", folder);
   snprintf(expert, sizeof expert, "expert=%s/e.json", folder);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 static char folder[64];
 
@@ -34,8 +35,7 @@ static const char products[] = PLACEHOLDER("x", "100", "200")
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-machine-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "machine")) return -1;
   command_put(folder, "g.pbtxt", products);
   // 12 MFLOP at 1.2 TFLOPS are 10 us; the bytes, at 100 TB/s, take almost no time.
   command_put(folder, "m.yaml",
@@ -66,9 +66,7 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 
 #define PLACE "cd %s && tfc-place --graph g.pbtxt "

@@ -10,6 +10,7 @@
 
 #include "runtime/base/str.h"
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 static char folder[64];
 
@@ -37,8 +38,7 @@ static void put_graph(void) {
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-measure-with-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "measure-with")) return -1;
   put_graph();
   command_put(
       folder, "m.yaml",

@@ -12,6 +12,7 @@
 #include "cli/run_measure.c"
 #include "tests/common/close.h"
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 // --- figures ---------------------------------------------------------------------------------------------------------
 
@@ -105,12 +106,11 @@ static void test_cost_of_fallbacks(void **state) {
 static char folder[64];
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-measured-XXXXXX");
-  return mkdtemp(folder) ? 0 : -1;
+  return test_folder_make(folder, "measured");
 }
 static int tear_down(void **state) {
   (void)state;
-  return command("rm -rf %s", folder)->code;
+  return test_folder_remove(folder);
 }
 static double ask(sqlite3 *db, const char *sql) {
   sqlite3_stmt *q = NULL;

@@ -12,6 +12,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 #define MACHINE " --machine " TFC_SOURCE_DIR "/configs/4xk80.yaml "
 #define TENSORFLOW TFC_SOURCE_DIR "/examples/mlp.pb"
@@ -41,14 +42,13 @@ static void write_costs(void) {
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-modelled-run-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "modelled-run")) return -1;
   write_costs();
   return 0;
 }
 static int tear_down(void **state) {
   (void)state;
-  return command("rm -rf %s", folder)->code;
+  return test_folder_remove(folder);
 }
 
 // Returns the number that a query of a database gives.

@@ -10,17 +10,17 @@
 
 #include "runtime/io/npy.h"
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 #include "tests/common/golden.h"
 
 static char folder[64];
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-models-XXXXXX");
-  return mkdtemp(folder) ? 0 : -1;
+  return test_folder_make(folder, "models");
 }
 static int tear_down(void **state) {
   (void)state;
-  return command("rm -rf %s", folder)->code;
+  return test_folder_remove(folder);
 }
 
 static void compare(const char *model, size_t run, const char *tensor, const char *file) {

@@ -23,18 +23,16 @@
 #include "runtime/graph/builder.h"
 #include "runtime/pass/pass.h"
 #include "tests/common/close.h"
+#include "tests/common/folder.h"
 
 static char folder[64];
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-parts-XXXXXX");
-  return mkdtemp(folder) ? 0 : -1;
+  return test_folder_make(folder, "parts");
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 static const char *path_of(const char *name) {
   static char path[128];

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 static char folder[64];
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-place-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "place")) return -1;
   command_put(
       folder, "g.json",
       "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
@@ -55,9 +55,7 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 
 #define PLACE "cd %s && tfc-place --machine m.yaml "

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 static const char graph[] =
     "node { name: \"x\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_FLOAT } }"
@@ -17,16 +18,13 @@ static char folder[64];
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-placed-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "placed")) return -1;
   command_put(folder, "g.pbtxt", graph);
   return 0;
 }
 static int tear_down(void **state) {
   (void)state;
-  char text[128];
-  snprintf(text, sizeof text, "rm -rf %s", folder);
-  return system(text);
+  return test_folder_remove(folder);
 }
 
 static void put(const char *nodes) {

@@ -9,6 +9,7 @@
 #include "placer/model/placement.h"
 #include "runtime/graph/import.h"
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 #define GRAPH TFC_SOURCE_DIR "/examples/mlp.pb"
 #define FUNCTIONS TFC_SOURCE_DIR "/examples/nmt_while_v2.pb"
@@ -42,8 +43,7 @@ static char first[128]; // a node of the initialiser, which no step runs
 static int set_up(void **state) {
   (void)state;
   struct tfc_graph *g = NULL;
-  strcpy(folder, "/tmp/tfc-placed-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "placed")) return -1;
   assert_ok(tfc_graph_load(GRAPH, NULL, &g));
   const uint32_t node = tfc_graph_find(g, TFC_STR("hidden1/kernel/Assign"));
   assert_true(node != TFC_NONE);
@@ -60,7 +60,7 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  return command("rm -rf %s", folder)->code;
+  return test_folder_remove(folder);
 }
 
 static void test_run(void **state) {

@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 static char folder[64];
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-replicas-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "replicas")) return -1;
   // A weight of 1 MB that a step of 1 ms reads and updates.
   command_put(folder, "c.json",
               "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
@@ -31,9 +31,7 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 
 #define REPLICAS "cd %s && tfc-place --graph c.json --machine m.yaml --report none "

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 #include "tests/common/sample_run.h"
 
 static char folder[64];
@@ -14,8 +15,7 @@ static int set_up(void **state) {
   (void)state;
   char path[96];
   struct sample_run sample;
-  strcpy(folder, "/tmp/tfc-report-cli-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "report-cli")) return -1;
   snprintf(path, sizeof path, "%s/tfc.db", folder);
   tfc_status s = sample_run_write(path, 1, &sample);
   if (!s) s = sample_run_write(path, 2, &sample);
@@ -23,9 +23,7 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 
 static void test_tables(void **state) {

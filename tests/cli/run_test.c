@@ -10,6 +10,7 @@
 
 #include "runtime/io/npy.h"
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 #define IN(name) " input: \"" name "\""
 #define NODE(name, op, ...) "node { name: \"" name "\" op: \"" op "\"" __VA_ARGS__ " }\n"
@@ -46,8 +47,7 @@ static char folder[64];
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-run-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "run")) return -1;
   command_put(folder, "g.pbtxt", graph);
   struct tfc_tensor t = {0};
   char path[128];
@@ -63,7 +63,7 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  return command("rm -rf %s", folder)->code;
+  return test_folder_remove(folder);
 }
 
 static struct tfc_tensor got(const char *name) { // reads a tensor from the folder of results

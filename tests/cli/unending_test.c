@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 static char folder[64];
 
@@ -57,15 +58,14 @@ static void put_long_match(void) {
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-unending-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "unending")) return -1;
   command_put(folder, "loop.pbtxt", looping);
   put_long_match();
   return 0;
 }
 static int tear_down(void **state) {
   (void)state;
-  return command("rm -rf %s", folder)->code;
+  return test_folder_remove(folder);
 }
 
 // Runs tfc-run and signals it soon after the shell's condition `begun` holds; it is killed if it goes on for a minute.

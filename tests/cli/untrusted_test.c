@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 static char folder[64];
 
@@ -65,8 +66,7 @@ static void put_bomb(void) {
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-untrusted-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "untrusted")) return -1;
   put_deep();
   put_bomb();
   command_put(folder, "read.pbtxt", STRING("f", "/etc/passwd") "node { name: \"r\" op: \"ReadFile\" input: \"f\" }\n");
@@ -131,9 +131,7 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 
 static void assert_not_written(void) {

@@ -9,6 +9,7 @@
 
 #include "libtfc/tfc.h"
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
 #define NODE(name, op, ...) "node { name: \"" name "\" op: \"" op "\"" __VA_ARGS__ " }\n"
 #define IN(name) " input: \"" name "\""
@@ -30,8 +31,7 @@ static tfc_model *model;
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-calls-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "calls")) return -1;
   command_put(folder, "g.pbtxt", graph);
   snprintf(path, sizeof path, "%s/g.pbtxt", folder);
   tfc_error *error = tfc_model_open(path, NULL, &model);
@@ -40,10 +40,8 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char text[128];
   tfc_model_close(model);
-  snprintf(text, sizeof text, "rm -rf %s", folder);
-  return system(text);
+  return test_folder_remove(folder);
 }
 
 #define assert_fine(call)                                                                                              \

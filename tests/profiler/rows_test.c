@@ -16,6 +16,7 @@
 #include "profiler/store_rows.h"
 #include "profiler/store_runs.h"
 #include "profiler/warnings.h"
+#include "tests/common/folder.h"
 
 static char folder[64], path[96];
 static struct tfc_store *store;
@@ -46,8 +47,7 @@ static void holds(const char *sql, const char *expected) {
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-rows-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "rows")) return -1;
   snprintf(path, sizeof path, "%s/t.db", folder);
   struct tfc_store_run other = {.program = "p", .command = "c", .graph = "g", .objective = "step", .label = "measured"};
   int64_t ignored;
@@ -94,10 +94,8 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char command[96];
   tfc_store_close(store);
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return test_folder_remove(folder);
 }
 
 static void runs(void **state) {

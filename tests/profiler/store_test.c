@@ -19,22 +19,20 @@
 #include "profiler/store_rows.h"
 #include "profiler/store_runs.h"
 #include "tests/common/change.h"
+#include "tests/common/folder.h"
 
 static char folder[64], path[96];
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-store-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "store")) return -1;
   snprintf(path, sizeof path, "%s/t.db", folder);
   return 0;
 }
 static int tear_down(void **state) {
   (void)state;
-  char command[128];
   chmod(folder, 0700);
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return test_folder_remove(folder);
 }
 
 // --- A VFS whose n-th write, sync or truncation fails, and every one after it, as on a disk that is full ------------

@@ -21,6 +21,7 @@
 #include "reports/reports.h"
 #include "runtime/base/units.h"
 #include "tests/common/change.h"
+#include "tests/common/folder.h"
 #include "tests/common/sample_run.h"
 #include "tests/placer/instances.h"
 
@@ -33,8 +34,7 @@ static void change(const char *sql) {
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-figures-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "figures")) return -1;
   snprintf(path, sizeof path, "%s/t.db", folder);
   tfc_status s = sample_run_write(path, 1, &sample);
   if (s) fprintf(stderr, "%s\n", tfc_status_message(s));
@@ -42,9 +42,7 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char command[96];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return test_folder_remove(folder);
 }
 
 static struct tfc_text page_of(int64_t run) {

@@ -10,20 +10,18 @@
 #include "placer/place.h"
 #include "reports/reports.h"
 #include "runtime/base/file.h"
+#include "tests/common/folder.h"
 #include "tests/reports/html.h"
 
 static char folder[64];
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-modelled-XXXXXX");
-  return mkdtemp(folder) ? 0 : -1;
+  return test_folder_make(folder, "modelled");
 }
 static int tear_down(void **state) {
   (void)state;
-  char command[96];
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return test_folder_remove(folder);
 }
 
 // Places a cost graph on a described machine, and returns the page (malloc'd).

@@ -17,6 +17,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
 #include "tests/common/change.h"
+#include "tests/common/folder.h"
 #include "tests/common/sample_run.h"
 #include "tests/reports/by_hand.h"
 #include "tests/reports/html.h"
@@ -28,8 +29,7 @@ static struct tfc_text html;
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-report-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "report")) return -1;
   snprintf(path, sizeof path, "%s/t.db", folder);
   tfc_status s = sample_run_write(path, 1, &sample);
   if (!s) s = tfc_store_open(path, &(struct tfc_store_options){0}, &store);
@@ -39,11 +39,9 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char command[128];
   tfc_text_deinit(&html);
   tfc_store_close(store);
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return test_folder_remove(folder);
 }
 
 // Copies the database, changes the copy, and opens it.

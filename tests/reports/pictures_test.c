@@ -17,6 +17,7 @@
 #include "reports/reports.h"
 #include "runtime/base/file.h"
 #include "tests/common/change.h"
+#include "tests/common/folder.h"
 #include "tests/common/sample_run.h"
 #include "tests/reports/by_hand.h"
 #include "tests/reports/html.h"
@@ -33,8 +34,7 @@ static int set_up(void **state) {
   (void)state;
   struct tfc_text html = {0};
   struct sample_run sample;
-  strcpy(folder, "/tmp/tfc-pictures-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "pictures")) return -1;
   snprintf(path, sizeof path, "%s/t.db", folder);
   snprintf(sample_path, sizeof sample_path, "%s/sample.db", folder);
   assert_ok(write_by_hand(path, "measured"));
@@ -57,11 +57,9 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char command[96];
   free(page);
   tfc_store_close(store);
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return test_folder_remove(folder);
 }
 
 // Writes the run to a database of its own, changes it there, and returns its page (malloc'd).

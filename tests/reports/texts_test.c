@@ -13,6 +13,7 @@
 #include "reports/reports.h"
 #include "runtime/base/file.h"
 #include "tests/common/change.h"
+#include "tests/common/folder.h"
 #include "tests/reports/by_hand.h"
 #include "tests/reports/html.h"
 
@@ -25,8 +26,7 @@ static void change(const char *sql) {
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-texts-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "texts")) return -1;
   snprintf(path, sizeof path, "%s/t.db", folder);
   setenv("TZ", "UTC", 1);
   assert_ok(write_by_hand(path, "measured"));
@@ -76,10 +76,8 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char command[96];
   tfc_store_close(store);
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return test_folder_remove(folder);
 }
 
 static void equal(struct tfc_text *text, const char *expected) {
