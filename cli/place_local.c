@@ -165,7 +165,8 @@ static void print_folded(const struct tfc_job_outcome *o, bool loads) {
   tfc_text_deinit(&text);
 }
 
-static void print_devices(const struct tfc_job_outcome *o) {
+// `busy`: [device] shares of the step; NULL: they are not known.
+static void print_devices(const struct tfc_job_outcome *o, const double *busy) {
   enum { SENDS = 36 }; // the column in which `sends` begins
   char a[32], b[32];
   if (!o->placement || o->device_count == 0) return;
@@ -174,8 +175,8 @@ static void print_devices(const struct tfc_job_outcome *o) {
   for (uint32_t d = 0; d < o->device_count; d++) {
     const char *comma = "";
     printf("  %-10.*s", TFC_STR_ARG(o->placement->devices[d].name));
-    if (o->busy_share && o->busy_share[d] == o->busy_share[d])
-      printf(" %6.1f %%", 100 * o->busy_share[d]);
+    if (busy && busy[d] == busy[d])
+      printf(" %6.1f %%", 100 * busy[d]);
     else
       printf(" %8s", "-");
     char peak[40] = "-";
@@ -212,7 +213,20 @@ void place_explain(const char *db, struct tfc_store *record, int64_t run) {
   tfc_store_close(store);
 }
 
-static void print_answer(const struct place_options *o, const struct tfc_job_outcome *out) {
+// Reads the shares of the step that devices were busy; the caller frees them. NULL: they are not known.
+static double *read_busy(const char *db, int64_t run, uint32_t device_count) {
+  struct tfc_store *store = NULL;
+  double *busy = run ? malloc((device_count + 1u) * sizeof *busy) : NULL;
+  tfc_status s = busy ? tfc_store_open(db, &(struct tfc_store_options){0}, &store) : NULL;
+  if (busy && !s) s = tfc_report_busy_shares(store, run, device_count, busy);
+  if (s) free(busy), busy = NULL; // place_explain says why the database cannot be read
+  tfc_status_free(s);
+  tfc_store_close(store);
+  return busy;
+}
+
+// `busy` as in print_devices.
+static void print_answer(const struct place_options *o, const struct tfc_job_outcome *out, const double *busy) {
   const struct tfc_job_row *found = NULL;
   const bool loads = o->objective == 1;
   char a[32];
@@ -235,7 +249,7 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
       if (!is_folded(&out->rows[i])) print_row(&out->rows[i], found, loads);
     print_folded(out, loads);
   }
-  print_devices(out);
+  print_devices(out, busy);
   putchar('\n');
   if (out->bound_us == out->bound_us && out->bound_us > 0)
     printf("Lower bound %s%s%s%s; the answer is %.1f %% above it.\n", tfc_show_us(a, out->bound_us),
@@ -402,7 +416,9 @@ int place_local(const struct place_options *o) {
     fwrite(text.data, 1, text.size, stdout);
     if (text.size == 0 || text.data[text.size - 1] != '\n') putchar('\n');
   } else if (!o->common.json && (outcome.placement || outcome.row_count > 0)) {
-    print_answer(o, &outcome);
+    double *busy = read_busy(o->db, outcome.run, outcome.device_count);
+    print_answer(o, &outcome, busy);
+    free(busy);
     if (path && outcome.placement) printf("Written: %s\n", path);
   }
   write_report(o, &outcome, &code);

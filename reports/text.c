@@ -49,6 +49,25 @@ const char tfc_report_sql_devices[] = TFC_SQL_TOOK
                "AND"
                "   t.step = :step AND t.target_id = d.device_id) AS received_bytes"
                " FROM v_device d WHERE d.run_id = :run AND d.name <> 'whole' ORDER BY d.device_id";
+tfc_status tfc_report_busy_shares(struct tfc_store *store, int64_t run_id, uint32_t device_count, double *out) {
+  struct tfc_query_args args;
+  struct tfc_table t = {0};
+  tfc_status s = NULL;
+  for (uint32_t d = 0; d < device_count; d++) out[d] = (double)NAN;
+  TFC_TRY(s, tfc_report_focus(store, run_id, &args));
+  TFC_TRY(s, tfc_table_query(store,
+                             "SELECT d.device_id, " TFC_SQL_SHARE("busy_us") " AS busy_percent FROM v_device d WHERE"
+                                                                             " d.run_id = :run AND d.name <> 'whole'",
+                             &args, &t));
+  for (uint32_t r = 0; r < t.row_count; r++) {
+    const int64_t d = tfc_table_cell(&t, r, 0)->integer;
+    if (d >= 0 && d < device_count) out[d] = 0.01 * tfc_table_number(&t, r, "busy_percent");
+  }
+out:
+  tfc_table_deinit(&t);
+  return s;
+}
+
 // The result is also empty for an older database, whose views lack the column memory_space, so that the query fails.
 tfc_str tfc_report_virtual_transfers(struct tfc_store *store, const struct tfc_query_args *args) {
   static const char sql[] = "SELECT COUNT(*) AS devices, COUNT(DISTINCT memory_space) AS spaces FROM v_device WHERE"

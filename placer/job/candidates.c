@@ -33,7 +33,6 @@ static void candidate_deinit(struct tfc_job_candidate *k) {
   free(k->note);
   free(k->peak);
   free(k->busy_us);
-  free(k->share);
   free(k->crossing);
   free(k->sequence);
   tfc_solution_deinit(&k->solution);
@@ -274,21 +273,6 @@ out:
   return s;
 }
 
-// Returns the share of the step that a device was busy: the median over the traced steps, of the final turns those that
-// have no part in the choice (if any of them was traced), as reports compute it. NaN: no step was traced. `shares`:
-// room for one of each profile.
-static double busy_share(const struct tfc_measured *m, uint32_t device, uint32_t first_block, double *shares) {
-  size_t count = 0;
-  for (uint32_t i = 0; i < m->profile_count; i++) {
-    const struct tfc_step_profile *p = &m->profiles[i];
-    if (m->steps[m->profile_step[i]].block < first_block || p->duration_ns <= 0) continue;
-    const int64_t busy_ns = device < p->busy.count ? p->busy.data[device].busy_ns : 0;
-    shares[count++] = (double)busy_ns / (double)p->duration_ns;
-  }
-  if (!count && first_block) return busy_share(m, device, 0, shares);
-  return tfc_quartiles_of(shares, count).median;
-}
-
 void tfc_job_candidates_begin_final(struct tfc_job_candidates *c, uint32_t choosing) {
   c->final_from = choosing;
 }
@@ -298,7 +282,6 @@ tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index,
   struct tfc_job_candidate *k = &c->list.data[index];
   tfc_status s = NULL;
   struct tfc_result r = {0};
-  double *shares = NULL;
   uint32_t devices = k->whole ? 1 : c->model->info->device_count;
   TFC_TRY(s, tfc_result_from_measured(m, devices, TFC_LABEL_MEASURED, true, &r));
   bool timed = r.steps > 0;
@@ -316,16 +299,12 @@ tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index,
   k->in_lanes = m->in_lanes;
   free(k->peak);
   free(k->busy_us);
-  free(k->share);
   k->peak = malloc((devices + 1u) * sizeof *k->peak);
   k->busy_us = malloc((devices + 1u) * sizeof *k->busy_us);
-  k->share = malloc((devices + 1u) * sizeof *k->share);
-  shares = malloc((m->profile_count + 1u) * sizeof *shares);
-  if (!k->peak || !k->busy_us || !k->share || !shares) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!k->peak || !k->busy_us) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t d = 0; d < devices; d++) {
     k->peak[d] = r.memory[d];
     k->busy_us[d] = 1e-6 * (double)r.busy[d];
-    k->share[d] = busy_share(m, d, final ? c->final_from : 0, shares);
   }
   k->peak_part = m->variables_only;
   TFC_TRY(s, take_crossing(k, m, devices));
@@ -336,7 +315,6 @@ tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index,
   if (!k->baseline && !k->episode) k->episode = ++c->episodes;
 out:
   show(c);
-  free(shares);
   tfc_result_deinit(&r);
   return s;
 }

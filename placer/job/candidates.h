@@ -62,7 +62,7 @@ struct tfc_job_candidate { // a placement that was measured, or that has a name
   // If memory is limited: the order of operations with which the placement was found to fit. A simulation with newer
   // costs could give another order, which might not fit. NULL: memory is not limited.
   uint32_t *sequence, sequence_count;
-  double *busy_us, *share;
+  double *busy_us; // [device]
   uint64_t transfers, transfer_bytes;
   uint64_t *crossing; // [from * device_count + to] bytes per step, by the plan that ran; NULL: it did not run
   char *note;

@@ -74,14 +74,11 @@ tfc_status tfc_job_explain_placement(const struct tfc_job_model *m, const struct
   struct share *share = NULL;
   struct tfc_text text = {0};
   uint32_t devices = m->info->device_count, count = 0;
-  out->busy_share = calloc(devices + 1u, sizeof *out->busy_share);
   out->peak = calloc(devices + 1u, sizeof *out->peak);
   out->limit = calloc(devices + 1u, sizeof *out->limit);
   out->crossing = calloc((size_t)devices * devices + 1, sizeof *out->crossing);
-  if (!out->busy_share || !out->peak || !out->limit || !out->crossing)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!out->peak || !out->limit || !out->crossing) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (uint32_t d = 0; d < devices; d++) {
-    out->busy_share[d] = k->share ? k->share[d] : (double)NAN;
     out->peak[d] = k->peak ? k->peak[d] : 0;
     out->peak_part |= k->peak_part && out->peak[d] > 0;
     out->limit[d] = m->bare->devices[d].memory;

@@ -21,7 +21,6 @@ void tfc_job_outcome_deinit(struct tfc_job_outcome *out) {
     free(out->pairs[i].measured_us);
   }
   free(out->pairs);
-  free(out->busy_share);
   free(out->peak);
   free(out->limit);
   free(out->crossing);

@@ -50,7 +50,6 @@ struct tfc_job_outcome {
   bool trace_told;         // the overhead is larger than the variation of the steps, so the user is informed
   uint32_t measured, lost_workers;
   bool interrupted;
-  double *busy_share;     // [device] of the answer's step
   uint64_t *peak;         // [device] bytes
   bool peak_part;         // `peak` is that of variables alone
   uint64_t *limit;        // [device] bytes of memory that it may use, or TFC_NO_LIMIT

@@ -21,6 +21,7 @@ static int tear_down(void **state) {
   return test_folder_remove(folder);
 }
 
+static const double *busy; // [device] the shares of the step that devices were busy, as the database has them
 // Expects that the answer is printed as this text.
 static void prints(const struct place_options *o, const struct tfc_job_outcome *out, const char *expected) {
   static char text[8192];
@@ -31,7 +32,7 @@ static void prints(const struct place_options *o, const struct tfc_job_outcome *
   FILE *to = fopen(path, "w+");
   assert_true(kept >= 0 && to);
   dup2(fileno(to), STDOUT_FILENO);
-  print_answer(o, out);
+  print_answer(o, out, busy);
   fflush(stdout);
   dup2(kept, STDOUT_FILENO);
   close(kept);
@@ -142,14 +143,13 @@ static void test_step(void **state) {
   };
   struct tfc_placement_device devices[2] = {{.name = TFC_STR("cpu:0")}, {.name = TFC_STR("cpu:1")}};
   struct tfc_placement placement = {.devices = devices, .device_count = 2};
-  double busy[] = {0.755, NAN};
+  static const double shares[] = {0.755, NAN};
   uint64_t peak[] = {1500000, 999}, limit[] = {2000000, TFC_NO_LIMIT}, crossing[] = {9, 7000, 0, 9};
   const struct place_options o = {.db = "t.db"};
   struct tfc_job_outcome out = {.rows = rows,
                                 .row_count = sizeof rows / sizeof *rows,
                                 .placement = &placement,
                                 .device_count = 2,
-                                .busy_share = busy,
                                 .peak = peak,
                                 .limit = limit,
                                 .crossing = crossing,
@@ -166,6 +166,7 @@ static void test_step(void **state) {
                                 .untraced_us = 470,
                                 .untraced_steps = 20,
                                 .lost_workers = 3};
+  busy = shares;
   prints(
       &o, &out,
       "The first line.\n\n"
@@ -193,6 +194,7 @@ static void test_step(void **state) {
       "Tracing costs 1.2 % of a step.\n"
       "GPUs' records time the steps above; untraced, by the host's clock, the answer takes 470.0 us (median of 20).\n"
       "3 measuring processes were lost on the way.\n");
+  busy = NULL;
   // What is not known is left out.
   struct tfc_job_outcome none = {.bound_us = NAN, .tau = NAN, .trace_overhead = NAN};
   prints(&o, &none, "\n");

@@ -70,6 +70,15 @@ static void test_place(void **state) {
              r->err); // either code is right: whether the answer is faster depends on the machine
   assert_non_null(strstr(r->out, "whole"));
   assert_non_null(strstr(r->out, "single:cpu:0"));
+  // The share of the step that a device was busy,
+  char busy[2][16];
+  for (int d = 0; d < 2; d++) {
+    char line[32];
+    snprintf(line, sizeof line, "\n  cpu:%d      ", d);
+    const char *row = strstr(r->out, line);
+    assert_non_null(row);
+    assert_int_equal(sscanf(row + strlen(line), " %15[0-9.] %%", busy[d]), 1);
+  }
   // The first screen: what was measured, why the search ended, and what to do next.
   assert_non_null(strstr(r->out, "\nCritical path of the traced step nearest to the median\n"));
   assert_null(strstr(r->out, "Critical path (simulated)"));
@@ -89,6 +98,16 @@ static void test_place(void **state) {
   tfc_placement_free(p);
   tfc_graph_release(g);
   assert_exit(0, "", "test -s %s/g.report/index.html", folder);
+  // and in `show` they are the same
+  r = command("tfc-report --db %s/t.db show", folder);
+  for (int d = 0; d < 2; d++) {
+    char name[32], share[32];
+    snprintf(name, sizeof name, "\n  cpu:%d      ", d);
+    snprintf(share, sizeof share, " %s %%", busy[d]);
+    const char *row = strstr(r->out, name), *end = row ? strchr(row + 1, '\n') : NULL,
+               *found = row ? strstr(row, share) : NULL;
+    if (!found || found > end) fail_msg("cpu:%d is not busy for%s in %s", d, share, r->out);
+  }
 }
 
 static void test_database(void **state) {

@@ -513,7 +513,6 @@ static void turns(void **state) {
   assert_true(j.c.list.data[0].in_flight.at_once == 2);
   free(t->peak);
   free(t->busy_us);
-  free(t->share);
   free(t->crossing);
   end(&j);
 }

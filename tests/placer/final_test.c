@@ -274,7 +274,7 @@ static void test_the_figure_is_not_the_lucky_one(void **state) {
     for (uint32_t i = 0; i < ALIKE; i++) {
       struct tfc_job_candidate *k = &c.list.data[i];
       assert_true(i == c.best || isnan(k->final_us));
-      free(k->peak), free(k->busy_us), free(k->share), free(k->crossing);
+      free(k->peak), free(k->busy_us), free(k->crossing);
       tfc_array_free(&k->final_step_us), tfc_array_free(&k->final_block_of);
     }
     tfc_array_free(&c.list);
@@ -310,55 +310,10 @@ static void test_untraced_steps_stand_beside(void **state) {
     assert_int_equal(k->untraced_steps, by_records ? 2 : 0);
     assert_true(fabs(k->final_us - (by_records ? 100 : 102)) < 1e-9);
     assert_true(by_records ? fabs(k->untraced_us - 104) < 1e-9 : isnan(k->untraced_us));
-    free(k->peak), free(k->busy_us), free(k->share), free(k->crossing);
+    free(k->peak), free(k->busy_us), free(k->crossing);
     tfc_array_free(&k->final_step_us), tfc_array_free(&k->final_block_of);
     tfc_array_free(&c.list);
   }
-}
-
-// The share of the step that a device was busy is the median over the traced steps that have no part in the choice, as
-// in reports: neither turns that choose nor one slow step decide it.
-static void test_busy_share(void **state) {
-  (void)state;
-  enum { STEPS = TFC_JOB_CHOOSE_ROUNDS + 5 };
-  const struct tfc_measure_info info = {.device_count = 1};
-  const struct tfc_job_model model = {.info = &info};
-  struct tfc_measured_step steps[STEPS];
-  struct tfc_profile_busy busy[STEPS];
-  struct tfc_step_profile profiles[STEPS];
-  uint32_t profile_step[STEPS];
-  for (uint32_t i = 0; i < STEPS; i++) {
-    const uint32_t later =
-        i - TFC_JOB_CHOOSE_ROUNDS; // those that choose are busy for 90 us, those after them for 50 on
-    const int64_t ns = i + 1 == STEPS ? 9000000 : 100000;
-    busy[i] = (struct tfc_profile_busy){.busy_ns = i < TFC_JOB_CHOOSE_ROUNDS ? 90000 : 50000 + 1000 * (int64_t)later};
-    steps[i] = (struct tfc_measured_step){.block = i, .traced = true, .duration_ns = ns};
-    profiles[i] = (struct tfc_step_profile){.duration_ns = ns, .busy = {busy + i, 1, 1}};
-    profile_step[i] = i;
-  }
-  struct tfc_job_clock clock = {0};
-  struct tfc_job_candidates c;
-  tfc_job_candidates_init(&c, &clock, &model);
-  const uint32_t index = add(&c, "#1", "candidate", 100, TFC_RESULT_OK);
-  c.final_from = TFC_JOB_CHOOSE_ROUNDS;
-  struct tfc_measured m = {.state = TFC_RESULT_OK,
-                           .steps = steps,
-                           .step_count = STEPS,
-                           .profiles = profiles,
-                           .profile_step = profile_step,
-                           .profile_count = STEPS};
-  assert_ok(tfc_job_candidates_take(&c, index, &m, true));
-  struct tfc_job_candidate *k = &c.list.data[index];
-  assert_true(fabs(k->share[0] - 0.51) < 1e-9); // of 0.50, 0.51, 0.52, 0.53 and 0.006
-  m.profile_count = TFC_JOB_CHOOSE_ROUNDS;      // of the later steps none was traced
-  assert_ok(tfc_job_candidates_take(&c, index, &m, true));
-  assert_true(fabs(k->share[0] - 0.9) < 1e-9);
-  m.profile_count = 0;
-  assert_ok(tfc_job_candidates_take(&c, index, &m, true));
-  assert_true(isnan(k->share[0]));
-  free(k->peak), free(k->busy_us), free(k->share), free(k->crossing);
-  tfc_array_free(&k->final_step_us), tfc_array_free(&k->final_block_of);
-  tfc_array_free(&c.list);
 }
 
 static void test_surely_slower(void **state) {
@@ -375,12 +330,17 @@ static void test_surely_slower(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_drift),         cmocka_unit_test(test_best_so_far),
-      cmocka_unit_test(test_time_enough),   cmocka_unit_test(test_short_of_time),
-      cmocka_unit_test(test_left_out),      cmocka_unit_test(test_hopeless_expert),
-      cmocka_unit_test(test_full),          cmocka_unit_test(test_nothing_measured),
-      cmocka_unit_test(test_surely_slower), cmocka_unit_test(test_untraced_steps_stand_beside),
-      cmocka_unit_test(test_busy_share),    cmocka_unit_test(test_the_figure_is_not_the_lucky_one),
+      cmocka_unit_test(test_drift),
+      cmocka_unit_test(test_best_so_far),
+      cmocka_unit_test(test_time_enough),
+      cmocka_unit_test(test_short_of_time),
+      cmocka_unit_test(test_left_out),
+      cmocka_unit_test(test_hopeless_expert),
+      cmocka_unit_test(test_full),
+      cmocka_unit_test(test_nothing_measured),
+      cmocka_unit_test(test_surely_slower),
+      cmocka_unit_test(test_untraced_steps_stand_beside),
+      cmocka_unit_test(test_the_figure_is_not_the_lucky_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
