@@ -44,6 +44,13 @@
       document.querySelectorAll('.card b, .card span, h1, h2, h3').forEach((e) => {
         if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth) faults.push('cut off: ' + say(e));
       });
+      // A tile can be moved aside, but nobody sees that: what does not fit looks cut off.
+      document.querySelectorAll('.tiles > div').forEach((e) => {
+        if (!e.clientWidth || e.scrollWidth <= e.clientWidth + 1) return;
+        const edge = e.getBoundingClientRect().left + e.clientWidth;
+        const cut = [...e.querySelectorAll('td, th, li, p')].find((x) => { const r = document.createRange(); r.selectNodeContents(x); return r.getBoundingClientRect().right > edge + 1; });
+        if (cut) faults.push('cut off in a tile: ' + say(cut));
+      });
       // A column so narrow that words come letter by letter.
       document.querySelectorAll('td, th').forEach((e) => {
         const r = e.getBoundingClientRect();
