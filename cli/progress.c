@@ -46,6 +46,24 @@ static void format_left(char *text, size_t size, double seconds) {
     snprintf(text, size, "%d:%02d left", (int)(seconds / 60), (int)seconds % 60);
 }
 
+// Writes the line of a terminal with `width` columns. A text that has no room makes the bar shorter, and then loses
+// whole words. fraction below 0: it is not known.
+static void format_line(char *line, size_t size, int width, double fraction, const char *detail, const char *left) {
+  enum { CELLS = 24, LEAST_CELLS = 8 };
+  static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  char cells[CELLS * 4 + 8] = "";
+  int wide = CELLS, room = width - 11 - CELLS - 3 - (int)strlen(left) - 4, length = (int)strlen(detail);
+  for (; length > room && wide > LEAST_CELLS; room++) wide--;
+  if (room < 0) room = 0;
+  if (length > room)
+    for (length = room; length > 0 && detail[length] != ' ';) length--;
+  int filled = fraction < 0 ? 0 : (int)(fraction * wide * 8), used = 0;
+  for (int i = 0; i < filled / 8; i++) strcat(cells, "█"), used++;
+  if (used < wide && filled % 8) strcat(cells, eighths[filled % 8]), used++;
+  snprintf(line, size, "\r\033[K%s%-9s%s %s%*s  %.*s%s%s", tfc_paint(stderr, "1;36"), bar.phase, tfc_paint(stderr, "0"),
+           cells, wide - used, "", length, detail, left[0] ? "  " : "", left);
+}
+
 void tfc_progress_update(double fraction, double seconds_left, const char *format, ...) {
   if (!bar.active || tfc_quiet()) return;
   int64_t now = tfc_now_ns(), wait = terminal() ? 100000000 : 15000000000;
@@ -65,18 +83,10 @@ void tfc_progress_update(double fraction, double seconds_left, const char *forma
     fprintf(stderr, "  %s%s%s\n", detail, left[0] ? ", " : "", left);
     return;
   }
-  enum { CELLS = 24 };
-  static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  char cells[CELLS * 4 + 8] = "", line[640];
-  int filled = fraction < 0 ? 0 : (int)(fraction * CELLS * 8), used = 0;
-  for (int i = 0; i < filled / 8; i++) strcat(cells, "█"), used++;
-  if (used < CELLS && filled % 8) strcat(cells, eighths[filled % 8]), used++;
+  char line[640];
   struct winsize window = {0};
-  int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 20 ? window.ws_col : 80;
-  int room = width - 11 - CELLS - 3 - (int)strlen(left) - 4;
-  if (room < 0) room = 0;
-  snprintf(line, sizeof line, "\r\033[K%s%-9s%s %s%*s  %.*s%s%s", tfc_paint(stderr, "1;36"), bar.phase,
-           tfc_paint(stderr, "0"), cells, CELLS - used, "", room, detail, left[0] ? "  " : "", left);
+  const int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 20 ? window.ws_col : 80;
+  format_line(line, sizeof line, width, fraction, detail, left);
   fputs(line, stderr);
   fflush(stderr);
   bar.drawn = true;

@@ -453,8 +453,9 @@ static void print_text(const struct measurement *m, struct tfc_quartiles q) {
     else
       printf("%.*s: %s%s\n", TFC_STR_ARG(m->files[i].name), tfc_dtype_name(t->dtype), tfc_shape_show(&t->shape, shape));
   }
-  printf("step: median %s, quartiles %s to %s, %u steps, %u operations, %u transfers\n", tfc_show_us(a, q.median),
-         tfc_show_us(b, q.q1), tfc_show_us(c, q.q3), m->taken, info->op_count, info->transfer_count);
+  printf("step: median %s, quartiles %s to %s, %u steps\n", tfc_show_us(a, q.median), tfc_show_us(b, q.q1),
+         tfc_show_us(c, q.q3), m->taken);
+  printf("a step: %u operations, %u transfers\n", info->op_count, info->transfer_count);
   const char *math = run_math(m->setup);
   if (math && strcmp(math, tfc_math_name(TFC_MATH_FLOAT32)))
     printf("GPUs computed products and convolutions of float32 tensors in %s\n", math);

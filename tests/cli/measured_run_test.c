@@ -234,7 +234,7 @@ static void test_text(void **state) {
   assert_result(r, 0, "3 steps after ");
   assert_non_null(strstr(r->out, "sum:0 = 24\n"));
   assert_non_null(strstr(r->out, "product:0: float32[4,2]\n"));
-  assert_non_null(strstr(r->out, ", 3 steps, 2 operations, 0 transfers\n"));
+  assert_non_null(strstr(r->out, ", 3 steps\na step: 2 operations, 0 transfers\n"));
   assert_int_equal(command("ls %s/none.db", folder)->code, 2);
 }
 

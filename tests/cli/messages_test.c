@@ -237,6 +237,18 @@ static void test_progress(void **state) {
   has("  search      0 %  just begun\n");
   has("search     done  (2.50 s)\n");
   lacks("too soon"), lacks("after the end"), lacks("again"), lacks("\r");
+  // On a terminal of 80 columns. A figure keeps its unit: the bar gets shorter, and only then words go.
+  char line[640];
+  strcpy(bar.phase, "final");
+  format_line(line, sizeof line, 80, 0.5, "best 408.8 ms", "9 s left");
+  assert_string_equal(line, "\r\033[Kfinal     ████████████              best 408.8 ms  9 s left");
+  format_line(line, sizeof line, 80, 0.5, "1 of 200 measured, best 408.8 ms", "9 s left");
+  assert_string_equal(line, "\r\033[Kfinal     ███████████             1 of 200 measured, best 408.8 ms  9 s left");
+  format_line(line, sizeof line, 80, 1, "1 of 200 measured, 17 of which are of no use at all, best 408.8 ms",
+              "1:09 left");
+  assert_string_equal(line, "\r\033[Kfinal     ████████  1 of 200 measured, 17 of which are of no use  1:09 left");
+  format_line(line, sizeof line, 30, -1, "onewordwithoutanyspace", "");
+  assert_string_equal(line, "\r\033[Kfinal               ");
   tfc_program_set_output(true, false, TFC_COLOR_NEVER);
   catch_begin(stderr);
   tfc_progress_begin("search");
