@@ -33,6 +33,7 @@ struct map {
   struct box boxes[BOXES];
   double us;
   bool has_rival;
+  const char *alone; // why it has none
   double *device_us; // [devices + 1] scratch
 };
 
@@ -580,9 +581,7 @@ static tfc_status add_content(struct map *m, struct member **sorted) {
   if (m->has_rival) TFC_TRY(s, add_map(m, sorted, traced[1] ? &moved_by[1] : NULL, &edges, 1, "The expert"));
   tfc_page_add(p, "</div>\n");
   if (!m->has_rival && !tfc_page_profiled(p))
-    tfc_page_add(
-        p, "<p class=\"note\">No other placement stands beside it: the graph has no device strings and no --baseline "
-           "was given, or the answer is that placement.</p>\n");
+    tfc_page_add(p, "<p class=\"note\">No other placement stands beside it: %s.</p>\n", m->alone);
   uint32_t last = sorted[m->all_count - 1]->node;
   p->box_of = calloc((size_t)last + 1, sizeof *p->box_of);
   if (!p->box_of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
@@ -606,10 +605,15 @@ tfc_status tfc_page_map(struct tfc_page *p) {
   m->p = p;
   p->args.other = -1;
   TFC_TRY(s, tfc_table_query(p->store,
-                             "SELECT placement_id FROM v_result WHERE run_id = :run AND placement = 'expert' AND"
-                             " placement_id <> :placement",
+                             "SELECT placement_id, placement_id = :placement FROM v_result WHERE run_id = :run AND"
+                             " placement = 'expert'",
                              &p->args, &rival));
-  if (rival.row_count && rival.cells[0].kind == TFC_CELL_INTEGER) p->args.other = rival.cells[0].integer;
+  const bool expert = rival.row_count && rival.cells[0].kind == TFC_CELL_INTEGER;
+  const bool answers = expert && rival.cells[1].integer == 1;
+  if (expert && !answers) p->args.other = rival.cells[0].integer;
+  m->alone = answers  ? "the answer is the expert's placement"
+             : expert ? "where the expert has each operation was not kept"
+                      : "this run has no expert's placement, as the graph has no device strings";
   tfc_page_add(p, "<section id=\"map\"><h2>Where each operation runs</h2>\n");
   TFC_TRY(s, load(m, &rows, &sorted));
   if (m->count)

@@ -40,7 +40,7 @@ stats $episodes using 1 nooutput
 last = STATS_max
 array label[m]
 array tint[m]
-stats $names using (label[int($0) + 1] = sprintf("%s (%d)", short(strcol(2), 28), $3), tint[int($0) + 1] = $4 == 1 ? ACCENT : SOFT, $1) nooutput
+stats $names using (label[int($0) + 1] = sprintf("%s (%d)", short(strcol(2), 28), $3), tint[int($0) + 1] = $4 == 1 ? INK : SOFT, $1) nooutput
 stats $episodes using ($3 == 1 ? $2 : NaN) nooutput
 low = STATS_records ? STATS_min : 0
 top = STATS_records ? STATS_max : 1

@@ -18,5 +18,5 @@ if (last < 9) { set xtics 1 }
 set y2range [0:3 * most]
 set offsets 0, graph 0.02, 0, 0
 plot $searches using 1:($2):(0.6) axes x1y2 with boxes fs solid 1.0 noborder lc rgb LINE title sprintf("samples, at most %d", most), \
-     $searches using 1:3 with linespoints pt 7 ps 0.6 lw 1.8 lc rgb ACCENT title "entropy", \
+     $searches using 1:3 with linespoints pt 7 ps 0.6 lw 1.8 lc rgb INK title "entropy", \
      $searches using 1:4 with linespoints pt 4 ps 0.6 lw 1.4 dt 2 lc rgb SOFT title "invalid"

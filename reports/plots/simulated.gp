@@ -30,4 +30,4 @@ set ylabel "measured [".unit."]"
 if (!wide && 1.1 * span * scale > 0) { set xtics tick_of(1.1 * span * scale) }
 plot x with lines lw 1.2 dt 2 lc rgb RULE title tau, \
      $points using ($1 * scale):($4 == 1 ? NaN : $2 * scale):($3 * scale) with yerrorbars pt 7 ps 0.45 lc rgb SOFT title "candidates", \
-     $points using ($1 * scale):($4 == 1 ? $2 * scale : NaN):($3 * scale) with yerrorbars pt 5 ps 0.7 lc rgb ACCENT title "rivals"
+     $points using ($1 * scale):($4 == 1 ? $2 * scale : NaN):($3 * scale) with yerrorbars pt 5 ps 0.7 lc rgb INK title "rivals"

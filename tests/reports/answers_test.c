@@ -177,7 +177,16 @@ static void test_moves(void **state) {
             "estimated and not checked; each would shorten the step by\n"
             "32.0 us: net/e from cpu:1 to cpu:030.0 us: net/d from cpu:0 to cpu:1");
   assert_said(&page, "FROM v_link l JOIN v_device s"); // its query
+  assert_said(&page, "No other placement stands beside it: this run has no expert's placement");
   tfc_text_deinit(&page);
+  db =
+      made("expert", "measured",
+           "UPDATE placement SET name = 'expert' WHERE run_id = 1 AND placement_id = (SELECT best_placement_id FROM run"
+           " WHERE run_id = 1)");
+  assert_ok(tfc_report_html(db, 1, &page));
+  assert_said(&page, "No other placement stands beside it: the answer is the expert's placement.");
+  tfc_text_deinit(&page);
+  tfc_store_close(db);
   // What was simulated counts, not an estimate.
   static const char tried[] = "INSERT INTO moves_tried SELECT placement, 7, 600 FROM placement WHERE placement_id ="
                               " (SELECT best_placement_id FROM run WHERE run_id = 1) AND run_id = 1;";
