@@ -210,7 +210,7 @@ static tfc_status fill_profile(const struct writer *w, struct tfc_step_profile *
         .start_ns = start, .duration_ns = ns(t->transfers[i].end) - start, .device = t->transfers[i].to};
   }
   if (t->transfer_count) qsort(out->transfers.data, t->transfer_count, sizeof *out->transfers.data, earlier);
-  return tfc_idle_find(out);
+  return tfc_idle_find(out, 0);
 }
 
 static tfc_status add_operations(const struct writer *w) {

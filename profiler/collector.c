@@ -170,5 +170,5 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const struct tfc_collect
   p->start_ns = first;
   p->duration_ns = last - first;
   if (p->duration_ns <= 0) return tfc_status_make(TFC_ABORTED, "trace: the step took no time");
-  return tfc_idle_find(p);
+  return tfc_idle_find(p, SHORT_GAP_NS);
 }

@@ -38,23 +38,28 @@ static void cut_gap(const struct tfc_step_profile *p, uint32_t device, int64_t b
   if (launch > out->longest_launch_gap_ns) out->longest_launch_gap_ns = launch;
 }
 
-tfc_status tfc_idle_find(struct tfc_step_profile *p) {
+tfc_status tfc_idle_find(struct tfc_step_profile *p, int64_t short_gap_ns) {
   size_t devices = p->busy.count;
   const bool alone = one_device(p);
-  int64_t *at = calloc(devices + 1, sizeof *at);
-  if (!at) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  struct {
+    int64_t at; // when the last operation ended
+    bool ran;
+  } *last = calloc(devices + 1, sizeof *last);
+  if (!last) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
   for (size_t d = 0; d < devices; d++) p->busy.data[d].idle = (struct tfc_idle){0};
   for (size_t i = 0; i < p->ops.count; i++) {
     const struct tfc_profile_op *o = &p->ops.data[i];
     if (o->device >= devices) continue;
     struct tfc_idle *idle = &p->busy.data[o->device].idle;
-    int64_t start = clamp(o->start_ns, at[o->device], p->duration_ns);
+    int64_t *at = &last[o->device].at, start = clamp(o->start_ns, *at, p->duration_ns);
     int64_t end = clamp(o->start_ns + o->duration_ns, start, p->duration_ns);
-    if (start > at[o->device]) cut_gap(p, o->device, at[o->device], start, o->launched_ns, alone, idle);
+    const bool is_short = last[o->device].ran && start - *at < short_gap_ns;
+    if (start > *at && !is_short) cut_gap(p, o->device, *at, start, o->launched_ns, alone, idle);
     idle->work_ns += end - start;
-    at[o->device] = end;
+    *at = end;
+    last[o->device].ran = true;
   }
-  for (size_t d = 0; d < devices; d++) p->busy.data[d].idle.end_ns = p->duration_ns - at[d];
-  free(at);
+  for (size_t d = 0; d < devices; d++) p->busy.data[d].idle.end_ns = p->duration_ns - last[d].at;
+  free(last);
   return NULL;
 }

@@ -14,7 +14,7 @@ static void causes(void **state) {
   p.transfers.data = transfers, p.transfers.count = 3;
   p.busy.data = busy, p.busy.count = 2;
   const struct tfc_idle *idle[2] = {&busy[0].idle, &busy[1].idle};
-  assert_ok(tfc_idle_find(&p));
+  assert_ok(tfc_idle_find(&p, 0));
   assert_int_equal(idle[0]->work_ns, 200);
   assert_int_equal(idle[0]->launch_ns, 30); // launched 30 after the device was free
   assert_int_equal(idle[0]->transfer_ns, 50);
@@ -30,10 +30,10 @@ static void causes(void **state) {
     assert_int_equal(
         idle[d]->work_ns + idle[d]->launch_ns + idle[d]->transfer_ns + idle[d]->dependency_ns + idle[d]->end_ns, 400);
   ops[2].launched_ns = 1000;
-  assert_ok(tfc_idle_find(&p)); // the launch is later than the run, so only the gap counts
+  assert_ok(tfc_idle_find(&p, 0)); // the launch is later than the run, so only the gap counts
   assert_int_equal(idle[0]->launch_ns, 200);
   ops[2].launched_ns = -1;
-  assert_ok(tfc_idle_find(&p));
+  assert_ok(tfc_idle_find(&p, 0));
   assert_int_equal(idle[0]->launch_ns, 0);
 }
 
@@ -47,7 +47,7 @@ static void alone(void **state) {
   p.ops.data = ops, p.ops.count = 2;
   p.transfers.data = transfers, p.transfers.count = 1;
   p.busy.data = busy, p.busy.count = 2;
-  assert_ok(tfc_idle_find(&p));
+  assert_ok(tfc_idle_find(&p, 0));
   assert_int_equal(busy[1].idle.work_ns, 140);
   assert_int_equal(busy[1].idle.launch_ns, 10 + 30);
   assert_int_equal(busy[1].idle.transfer_ns, 20);
@@ -60,12 +60,29 @@ static void nothing(void **state) {
   struct tfc_profile_busy busy[1];
   struct tfc_step_profile p = {.duration_ns = 70};
   p.busy.data = busy, p.busy.count = 1;
-  assert_ok(tfc_idle_find(&p));
+  assert_ok(tfc_idle_find(&p, 0));
   assert_int_equal(busy[0].idle.end_ns, 70);
   assert_int_equal(busy[0].idle.work_ns, 0);
 }
 
+// Gaps that the busy time has are not idle; the time before the first operation is, however short.
+static void short_gaps(void **state) {
+  (void)state;
+  struct tfc_profile_op ops[] = {{10, 90, 0, 0, 5, 2}, {119, 31, 1, 0, 5, 105}, {170, 30, 2, 0, 5, -1}};
+  struct tfc_profile_busy busy[2];
+  struct tfc_step_profile p = {.duration_ns = 205};
+  p.ops.data = ops, p.ops.count = 3;
+  p.busy.data = busy, p.busy.count = 2;
+  assert_ok(tfc_idle_find(&p, 20)); // the gaps are 10, 19, 20 and 5
+  assert_int_equal(busy[0].idle.work_ns, 151);
+  assert_int_equal(busy[0].idle.launch_ns, 10 + 20);
+  assert_int_equal(busy[0].idle.end_ns, 5);
+  assert_int_equal(busy[0].idle.launch_gaps, 2);
+  assert_int_equal(busy[1].idle.end_ns, 205);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(causes), cmocka_unit_test(alone), cmocka_unit_test(nothing)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(short_gaps), cmocka_unit_test(causes), cmocka_unit_test(alone),
+                                     cmocka_unit_test(nothing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
