@@ -105,7 +105,7 @@ static tfc_status encode_wav(struct tfc_kernel_ctx *ctx) {
   put(&p, BITS, 2), put_name(&p, "data"), put(&p, (uint32_t)(n * 2), 4);
   for (int64_t i = 0; i < n; i++) {
     const float v = roundf(((const float *)x->data)[i] * SCALE);
-    put(&p, (uint32_t)(v != v ? 0 : fmaxf(fminf(v, INT16_MAX), INT16_MIN)), 2);
+    put(&p, (uint32_t)(int32_t)(v != v ? 0 : fmaxf(fminf(v, INT16_MAX), INT16_MIN)), 2);
   }
   const tfc_status s = tfc_tensor_set_string(y, 0, (tfc_str){scratch->data, HEADER + (size_t)n * 2});
   tfc_buffer_release(scratch);

@@ -433,8 +433,10 @@ static tfc_status infer_node(struct engine *e, struct scratch *tmp, uint32_t id)
       tfc_status s = tfc_shape_merge(&a->shape, &out->shapes[n->output_begin], &merged);
       out->shapes[n->output_begin] = s ? a->shape : merged;
       tfc_status_free(s);
-      out->values[n->output_begin] = a->value;
-      e->partial[n->output_begin] = a->partial;
+      // A call may give another type than the function says; that is an error only if the call is lowered or runs.
+      const bool typed = a->value && a->value->dtype == tfc_dtype_base(g->output_dtypes[n->output_begin]);
+      out->values[n->output_begin] = typed ? a->value : NULL;
+      e->partial[n->output_begin] = typed || !a->value ? a->partial : NULL;
       out->handles[n->output_begin] = a->handle;
     }
   } else {

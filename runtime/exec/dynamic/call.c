@@ -91,6 +91,12 @@ tfc_status tfc_dynamic_call(struct tfc_kernel_env *env, const struct tfc_func_at
     return tfc_status_make(TFC_INVALID_ARGUMENT,
                            "function '%.*s' has %u parameters and %u results, called with %u and %u",
                            TFC_STR_ARG(func->name), fn->arg_count, fn->ret_count, input_count, output_count);
+  for (uint32_t i = 0; i < input_count; i++) {
+    const tfc_dtype declared = fn->arg_types[i] ? tfc_dtype_base(fn->arg_types[i]) : inputs[i].dtype;
+    if (inputs[i].dtype != declared)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "parameter %u of function '%.*s' must be %s, but is %s", i,
+                             TFC_STR_ARG(func->name), tfc_dtype_name(declared), tfc_dtype_name(inputs[i].dtype));
+  }
   TFC_RETURN_IF_ERROR(function_plan(r, fn, env->device->index, env->states, &plan));
   if (depth == DEEPEST_CALL)
     return tfc_status_make(TFC_INVALID_ARGUMENT,

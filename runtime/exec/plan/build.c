@@ -548,7 +548,9 @@ static tfc_status walk_node(struct walk *w, uint32_t id) {
       TFC_RETURN_IF_ERROR(elide_view(w, id));
       return elided_controls(w, id);
     }
-    if (s->kind == HANDLE && !must_copy(w, id, s->variable)) {
+    // A read as another type is left to its kernel, which refuses it.
+    if (s->kind == HANDLE && !must_copy(w, id, s->variable) &&
+        w->ir->variables.data[s->variable].variable->dtype == g->output_dtypes[n->output_begin]) {
       TFC_RETURN_IF_ERROR(elided_after(w, id));
       const struct access *a = &w->accesses.data[s->variable];
       // Readers wait for the writer of the version; so do nodes that have a control edge from this read.
