@@ -18,6 +18,7 @@ enum odd { // one thing that forbids it, or nothing
   LEARNED_MASK,    // the mask has a gradient, too
   OTHER_SCALE,     // something else reads the scores
   ADDED_GRADIENTS, // the weights have another gradient
+  QUERIES_ADDED,   // the queries are the mask, too; this does not forbid it
 };
 struct form {
   int64_t batch, heads, queries, keys, depth, width;
@@ -79,6 +80,7 @@ static void build(struct fed_step *m, const struct form *f, struct tfc_graph **o
   } else if (f->mask != NO_MASK) {
     s = tfc_add2(m->builder, "AddV2", s, constant_mask(m, f));
   }
+  if (f->odd == QUERIES_ADDED) s = tfc_add2(m->builder, "AddV2", s, q);
   struct tfc_output p = tfc_add1(m->builder, "Softmax", s);
   if (f->odd == FETCHED) m->fetches[m->fetch_count++] = p;
   if (f->odd == DROPPED) p = tfc_add1(m->builder, "Square", p);
@@ -164,6 +166,17 @@ static void sizes(void **state) {
   assert_int_equal(tfc_cuda_fake_violations(), 0);
 }
 
+// What the mask reads is still computed, also where attention itself reads what is before it.
+static void operands_as_masks(void **state) {
+  (void)state;
+  static const struct form forms[] = {{2, 3, 5, 4, 4, 6, .exchanged = true, .odd = QUERIES_ADDED},
+                                      {2, 3, 5, 4, 4, 6, .scaled = true, .odd = QUERIES_ADDED}};
+  cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) assert_true(check(&forms[i]) >= 2);
+  assert_int_equal(tfc_cuda_fake_bytes(), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+}
+
 static void what_is_not_joined(void **state) {
   (void)state;
   static const struct form forms[] = {
@@ -184,6 +197,7 @@ static void what_is_not_joined(void **state) {
 
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(what_is_not_joined)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes), cmocka_unit_test(operands_as_masks),
+                                     cmocka_unit_test(what_is_not_joined)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

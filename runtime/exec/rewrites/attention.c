@@ -313,13 +313,15 @@ static struct tfc_attention_strides strides_of(const struct tfc_attention *a, in
   return (struct tfc_attention_strides){a->heads * rows * columns, rows * columns, columns};
 }
 
-// Reads the operand before its heads were exchanged with its rows, if only these operations read it after that.
+// Reads the operand before its heads were exchanged with its rows, if only these operations read it after that, and
+// none of them as the mask.
 static struct tfc_attention_strides take(const struct search *s, struct found *f, struct group *g,
                                          struct tfc_ir_input *in, int64_t rows, int64_t columns) {
   const struct tfc_ir *ir = s->ir;
   const struct tfc_ir_value *v = &ir->values.data[in->value];
   bool between = v->kind == TFC_IR_OP && v->op != TFC_NONE && is_whole(ir, in) && exchanges(ir, v->op) &&
-                 ir->ops.data[v->op].device == ir->ops.data[f->softmax].device && !v->fetched;
+                 ir->ops.data[v->op].device == ir->ops.data[f->softmax].device && !v->fetched &&
+                 (!f->a.masked || f->mask.value != in->value);
   for (uint32_t i = 0; between && i < reader_count(s, in->value); i++) between = contains(f, reader(s, in->value, i));
   between = between && add(g, v->op);
   if (between) *in = ir->ops.data[v->op].inputs[0];
