@@ -103,25 +103,11 @@ void tfc_program_stop(void) {
     expect_end_of_step();
 }
 
-// Names from files may contain anything: a character that could control a terminal becomes \xNN.
-static const char *safe(char buffer[8], char character) {
-  const unsigned char c = (unsigned char)character;
-  snprintf(buffer, 8, (c < ' ' && c != '\n' && c != '\t') || c == 0x7f ? "\\x%02x" : "%c", c);
-  return buffer;
-}
-
-static void put_safely(const char *text) {
-  char buffer[8];
-  for (; *text; text++) fputs(safe(buffer, *text), stderr);
-}
-
 // On a terminal, lines that are too long for it are broken between words. Elsewhere they stay whole for who searches
 // them.
-static void put_lines(const char *text, int column) {
-  struct tfc_text lines = {0};
-  char buffer[8];
-  for (; *text; text++) tfc_text_printf(&lines, "%s", safe(buffer, *text));
-  for (char *line = lines.data; line && *line;) {
+static void put_lines(char *line, int column) {
+  if (!*line) fputc('\n', stderr);
+  while (*line) {
     const size_t size = strcspn(line, "\n");
     const bool more = line[size] == '\n';
     line[size] = 0;
@@ -134,20 +120,22 @@ static void put_lines(const char *text, int column) {
     }
     line += size + more, column = 0;
   }
-  if (!lines.size) fputc('\n', stderr);
-  tfc_text_deinit(&lines);
 }
 
 static void print_message(const char *color, const char *label, const char *message) {
+  struct tfc_text shown = {0};
+  tfc_text_add_shown(&shown, tfc_str_from(message));
+  char *text = shown.data && !shown.failed ? shown.data : (char[]){""};
   pthread_mutex_lock(&lock);
   tfc_progress_hide();
   fprintf(stderr, "%s%s%s%s", tfc_paint(stderr, color), label, label[0] ? ": " : "", tfc_paint(stderr, "0"));
   if (strcmp(label, "error") != 0 && isatty(STDERR_FILENO))
-    put_lines(message, label[0] ? (int)strlen(label) + 2 : 0);
+    put_lines(text, label[0] ? (int)strlen(label) + 2 : 0);
   else
-    put_safely(message), fputc('\n', stderr);
+    fprintf(stderr, "%s\n", text);
   fflush(stderr);
   pthread_mutex_unlock(&lock);
+  tfc_text_deinit(&shown);
 }
 
 static struct tfc_warnings warnings = TFC_WARNINGS_INIT;

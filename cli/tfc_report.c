@@ -19,6 +19,9 @@
 #include "runtime/base/units.h"
 
 enum { COMPARED = 32 }; // most runs that are compared
+// A database from elsewhere may have texts of any length, and a report has several copies of each. The longest text of
+// a run is that of its placement file.
+enum { LONGEST = 128 << 20 };
 struct options {
   struct tfc_common common;
   const char *db, *out, *steps, *placement;
@@ -138,12 +141,21 @@ out:
   return s;
 }
 
+static tfc_status print_text(const struct tfc_text *text) {
+  struct tfc_text shown = {0};
+  tfc_text_add_shown(&shown, (tfc_str){text->data, text->size});
+  if (shown.size) fwrite(shown.data, 1, shown.size, stdout);
+  const bool failed = text->failed || shown.failed;
+  tfc_text_deinit(&shown);
+  return failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+}
+
 static tfc_status print_lists(const struct options *o, struct tfc_report_lists *lists) {
   tfc_status s = NULL;
   if (o->csv || o->common.json)
     s = print_tables(o, lists->names, lists->tables, lists->count);
   else
-    fwrite(lists->text.data, 1, lists->text.size, stdout);
+    s = print_text(&lists->text);
   tfc_report_lists_deinit(lists);
   return s;
 }
@@ -241,8 +253,7 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
     break;
   }
   }
-  if (text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (text.size) fwrite(text.data, 1, text.size, stdout);
+  TFC_TRY(s, print_text(&text));
 out:
   tfc_text_deinit(&text);
   tfc_report_lists_deinit(&lists);
@@ -285,8 +296,9 @@ int main(int argc, char **argv) {
       0)
     return code;
   struct tfc_store *store = NULL;
-  tfc_status s =
-      tfc_store_open(o.db, &(struct tfc_store_options){.write = command == GC, .purpose = "tfc-report gc"}, &store);
+  tfc_status s = tfc_store_open(
+      o.db, &(struct tfc_store_options){.write = command == GC, .purpose = "tfc-report gc", .longest = LONGEST},
+      &store);
   if (!s) s = run(command, &o, store, runs, run_count);
   tfc_store_close(store);
   return tfc_program_finish(tfc_program_fail(s));

@@ -42,7 +42,11 @@ static tfc_code unusable(bool write) {
 
 tfc_status tfc_store_unreadable(struct tfc_store *store) {
   const int code = sqlite3_errcode(store->db);
+  char most[32];
   if (code == SQLITE_NOMEM) return tfc_status_no_memory("reading a database");
+  if (code == SQLITE_TOOBIG)
+    return tfc_status_make(unusable(store->lock != NULL), "%s: a text in it is longer than %s; no run of tfc's has one",
+                           store->path, tfc_show_bytes(most, sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, -1)));
   if (code != SQLITE_CORRUPT && code != SQLITE_NOTADB && code != SQLITE_ERROR) return failed(store, "cannot be read");
   return tfc_status_make(
       unusable(store->lock != NULL),
@@ -288,6 +292,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
     }
   }
   TFC_TRY(s, prepare_schema(store, options->write));
+  if (options->longest) sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, options->longest);
   if (options->write) TFC_TRY(s, probe(store, path));
   if (options->write) // this process holds the lock, so earlier writers have ended
     TFC_TRY(s,

@@ -127,7 +127,7 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
   bool written = tfc_store_being_written(store);
   tfc_text_printf(out, "%5s  %-11s %-16s %-9s %s\n", "run", "state", "started", "program", "graph");
   for (uint32_t r = 0; r < t.row_count; r++) {
-    char when[32] = "", a[32], name[96], part[112];
+    char when[32] = "", a[32], name[96], program[96], part[112];
     double started = tfc_table_number(&t, r, "started_unix_s");
     time_t seconds = started == started ? (time_t)started : 0;
     struct tm local;
@@ -138,8 +138,8 @@ tfc_status tfc_report_list(struct tfc_store *store, struct tfc_text *out) {
     tfc_str state = tfc_table_text(&t, r, "state");
     // The process was killed before it could store that it was interrupted.
     if (tfc_str_is(state, "running") && !written) state = TFC_STR("interrupted");
-    tfc_text_printf(out, "%5lld  %-11.*s %-16s %-9.*s %s\n", (long long)tfc_table_find(&t, r, "run_id")->integer,
-                    TFC_STR_ARG(state), when, TFC_STR_ARG(tfc_table_text(&t, r, "program")),
+    tfc_text_printf(out, "%5lld  %-11.*s %-16s %-9s %s\n", (long long)tfc_table_find(&t, r, "run_id")->integer,
+                    TFC_STR_ARG(state), when, tfc_report_fit(program, tfc_table_text(&t, r, "program"), 10),
                     tfc_report_fit(name, graph, 34));
     // The times are on a line of their own: side by side they would not fit into 80 columns.
     static const char *const columns[] = {"load_us",  "best_single_load_us", "step_median_us",
@@ -188,11 +188,13 @@ static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
                          "  `gaps` divides by the last input that an operation waited for.\n");
 }
 
-// Breaks lines at spaces, at 80 columns; a longer word is cut, but not within a character. Characters that control a
-// terminal become question marks.
-static void add_wrapped(struct tfc_text *out, const char *indent, tfc_str text) {
+// Breaks lines at spaces, at 80 columns; a longer word is cut, but not within a character.
+static void add_wrapped(struct tfc_text *out, const char *indent, tfc_str whole) {
   const size_t width = 80 - strlen(indent);
+  struct tfc_text shown = {0};
   char line[96];
+  tfc_text_add_shown(&shown, whole);
+  tfc_str text = {shown.data, shown.size};
   while (text.size) {
     const size_t end = tfc_str_find(text, '\n');
     size_t size = end < text.size ? end : text.size;
@@ -208,6 +210,8 @@ static void add_wrapped(struct tfc_text *out, const char *indent, tfc_str text) 
     text = tfc_str_sub(text, size == end ? size + 1 : size, SIZE_MAX);
     while (text.size && text.data[0] == ' ') text = tfc_str_sub(text, 1, SIZE_MAX);
   }
+  out->failed |= shown.failed;
+  tfc_text_deinit(&shown);
 }
 
 // The first ones; the view has them all.
@@ -378,7 +382,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   struct tfc_query_args args;
   struct tfc_table run = {0}, results = {0}, devices = {0}, in_flight = {0};
   struct tfc_report_tau tau;
-  char a[32], b[32], c[32], math[16], text[96];
+  char a[32], b[32], c[32], math[16], text[96], called[112];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_run, &args, &run));
@@ -388,7 +392,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   TFC_TRY(s, tfc_report_tau(store, &args, &tau));
   tfc_str state = tfc_table_text(&run, 0, "state"), label = tfc_table_text(&run, 0, "label");
   tfc_text_printf(out, "Run %lld: %s", (long long)args.run, tfc_report_fit(text, tfc_table_text(&run, 0, "graph"), 32));
-  tfc_text_printf(out, ", %.*s, %.*s%s\n", TFC_STR_ARG(state), TFC_STR_ARG(label),
+  tfc_text_printf(out, ", %.*s, %s%s\n", TFC_STR_ARG(state), tfc_report_fit(text, label, 14),
                   tfc_str_is(label, "modelled") ? " (simulated)" : "");
   add_wrapped(out, "  ", tfc_table_text(&run, 0, "command"));
   add_wrapped(out, "  ", tfc_table_text(&run, 0, "message"));
@@ -412,7 +416,6 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
       tfc_str name = tfc_table_text(&results, r, "placement");
       const bool is_answer = tfc_table_number(&results, r, "is_answer") == 1;
       const bool named = is_answer && !tfc_str_is(name, "answer") && name.size <= 11;
-      char called[112];
       snprintf(called, sizeof called, "%s%s", tfc_report_fit(text, name, 20), named ? " (answer)" : "");
       tfc_text_printf(out, "%s%-20s", is_answer ? "> " : "  ", called);
       if (loads)
@@ -426,8 +429,9 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   }
   if (loads) add_load_answer(&run, load, modelled, out);
   for (uint32_t r = 0; r < in_flight.row_count; r++)
-    tfc_text_printf(out, "%s%.*s, steps %.*s: one ends every %s (%.0f times)\n",
-                    r ? "  " : "How far apart steps end:\n  ", TFC_STR_ARG(tfc_table_text(&in_flight, r, "placement")),
+    tfc_text_printf(out, "%s%s, steps %.*s: one ends every %s (%.0f times)\n",
+                    r ? "  " : "How far apart steps end:\n  ",
+                    tfc_report_fit(text, tfc_table_text(&in_flight, r, "placement"), 24),
                     TFC_STR_ARG(tfc_table_text(&in_flight, r, "phase")),
                     show(a, tfc_table_number(&in_flight, r, "apart_us")), tfc_table_number(&in_flight, r, "n"));
   double low = tfc_table_number(&run, 0, "speedup_low"), bound = tfc_table_number(&run, 0, "bound_us");
@@ -457,12 +461,11 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
     if (peak == peak) snprintf(held, sizeof held, "%s%s", part ? ">" : "", tfc_show_bytes(b, peak));
     parts |= part;
     if (busy == busy) snprintf(percent, sizeof percent, "%.1f %%", busy);
-    tfc_text_printf(out, "  %-10s %-14.*s %8s %10.0f %9s %10s %10s\n",
-                    tfc_report_fit(text, tfc_table_text(&devices, r, "name"), 10),
-                    TFC_STR_ARG(tfc_table_text(&devices, r, "label")), percent,
-                    tfc_table_number(&devices, r, "operations"),
-                    received == received ? tfc_show_bytes(a, received) : "-", held,
-                    limit == limit ? tfc_show_bytes(c, limit) : "none");
+    tfc_text_printf(
+        out, "  %-10s %-14s %8s %10.0f %9s %10s %10s\n", tfc_report_fit(text, tfc_table_text(&devices, r, "name"), 10),
+        tfc_report_fit(called, tfc_table_text(&devices, r, "label"), 14), percent,
+        tfc_table_number(&devices, r, "operations"), received == received ? tfc_show_bytes(a, received) : "-", held,
+        limit == limit ? tfc_show_bytes(c, limit) : "none");
   }
   if (parts) tfc_text_printf(out, "  %s\n", tfc_report_peak_note);
   if (loads) add_loads(&devices, out);

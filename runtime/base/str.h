@@ -75,6 +75,11 @@ struct tfc_text {
 };
 void tfc_text_add(struct tfc_text *text, tfc_str piece);
 void tfc_text_printf(struct tfc_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Adds a text for people, in which names that came from files may be of any length and contain anything. A word of more
+// than TFC_SHOWN_WORD bytes loses its middle ("..." stands there). A character that could control a terminal, except
+// line ends and tabs, becomes \xNN for each of its bytes.
+enum { TFC_SHOWN_WORD = 240 };
+void tfc_text_add_shown(struct tfc_text *text, tfc_str piece);
 void tfc_text_deinit(struct tfc_text *text);
 
 #endif

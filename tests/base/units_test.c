@@ -211,9 +211,62 @@ static void test_bytes_of_states(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(tfc_state_copy_bytes(tfc_str_from(bad[i]), two));
 }
 
+// What people see of texts of any length and content.
+static void test_texts_for_people(void **state) {
+  (void)state;
+  char word[1000], euros[1000];
+  memset(word, 'a', sizeof word), word[999] = 0;
+  for (size_t i = 0; i < 999; i += 3) memcpy(euros + i, "\xe2\x82\xac", 3);
+  euros[999] = 0;
+  word[0] = 'b', word[998] = 'z';
+  static const struct {
+    const char *text, *shown;
+  } plain[] = {{"", ""},
+               {"node 'a/b' (MatMul): no", "node 'a/b' (MatMul): no"},
+               {"  two  blanks\n\tand a line \n", "  two  blanks\n\tand a line \n"},
+               {"\033[2Jx\177\r", "\\x1b[2Jx\\x7f\\x0d"},
+               {"\xc2\x9b"
+                "2J \xc2\xa0 \xc3\xa4\xe2\x82\xac",
+                "\\xc2\\x9b"
+                "2J \xc2\xa0 \xc3\xa4\xe2\x82\xac"}, // CSI, in UTF-8
+               {"\xc2", "\xc2"}};
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+    struct tfc_text shown = {0};
+    tfc_text_add(&shown, TFC_STR(">"));
+    tfc_text_add_shown(&shown, tfc_str_from(plain[i].text));
+    assert_string_equal(shown.data + 1, plain[i].shown);
+    tfc_text_deinit(&shown);
+  }
+  for (size_t size = 239; size < 1000; size++) {
+    struct tfc_text shown = {0};
+    char text[1100];
+    snprintf(text, sizeof text, "%.*sz x", (int)size - 1, word);
+    tfc_text_add_shown(&shown, tfc_str_from(text));
+    if (size <= TFC_SHOWN_WORD) {
+      assert_string_equal(shown.data, text);
+    } else { // as many of the first and the last characters
+      assert_int_equal(shown.size, 239 + 2);
+      assert_true(shown.data[0] == 'b' && shown.data[238] == 'z' && !strcmp(shown.data + 239, " x"));
+      assert_int_equal(strstr(shown.data, "...") - shown.data, 118);
+    }
+    tfc_text_deinit(&shown);
+  }
+  struct tfc_text shown = {0}; // not within a character: 39 of 3 bytes on each side
+  tfc_text_add_shown(&shown, tfc_str_from(euros));
+  assert_int_equal(shown.size, 2 * 39 * 3 + 3);
+  assert_true(!strncmp(shown.data + 39 * 3, "...\xe2", 4) && !memcmp(shown.data, euros, 39 * 3));
+  tfc_text_deinit(&shown);
+  char many[3000] = ""; // any number of words
+  for (int i = 0; i < 500; i++) strcat(many, "word ");
+  tfc_text_add_shown(&shown, tfc_str_from(many));
+  assert_string_equal(shown.data, many);
+  tfc_text_deinit(&shown);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes),         cmocka_unit_test(test_rates_and_times),
-                                     cmocka_unit_test(test_whole_numbers), cmocka_unit_test(test_shown),
-                                     cmocka_unit_test(test_words),         cmocka_unit_test(test_bytes_of_states)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes),           cmocka_unit_test(test_rates_and_times),
+                                     cmocka_unit_test(test_whole_numbers),   cmocka_unit_test(test_shown),
+                                     cmocka_unit_test(test_words),           cmocka_unit_test(test_bytes_of_states),
+                                     cmocka_unit_test(test_texts_for_people)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/common/change.h"
 #include "tests/common/command.h"
 #include "tests/common/folder.h"
 #include "tests/common/sample_run.h"
@@ -77,6 +78,43 @@ static void test_damaged(void **state) {
   }
 }
 
+// Texts of a database that somebody made: what people read stays short and controls no terminal, tables have all of it.
+static void test_long_texts(void **state) {
+  (void)state;
+  static const char *const columns[] = {
+      "run.graph",     "run.program",    "run.label",      "run.command",     "run.message",       "run.algorithm",
+      "run.cpu_model", "run.bound_name", "placement.name", "placement.label", "placement.message", "device.name",
+      "device.label",  "device.math",    "node.name",      "node.op",         "warning.text",      "step.phase"};
+  static const char *const commands[] = {"list", "show 1", "compare 1 2"};
+  char path[96], sql[300];
+  snprintf(path, sizeof path, "%s/long.db", folder);
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+    const char *dot = strchr(columns[i], '.');
+    assert_exit(0, "", "cp %s/tfc.db %s", folder, path);
+    snprintf(sql, sizeof sql, "UPDATE %.*s SET %s = char(27) || '[2J' || printf('%%.*c', 9000, 'x') || %s",
+             (int)(dot - columns[i]), columns[i], dot + 1, dot + 1);
+    change_database(path, sql);
+    for (size_t c = 0; c < sizeof commands / sizeof *commands; c++) {
+      const struct command_result *r = command("tfc-report --db %s %s", path, commands[c]);
+      if (r->code || strchr(r->out, 27) || strchr(r->err, 27) || strlen(r->out) > 30000)
+        fail_msg("%s, %s: exit %d, %zu bytes: %.1000s%s", columns[i], commands[c], r->code, strlen(r->out), r->out,
+                 r->err);
+    }
+  }
+  // all of it
+  assert_exit(0, "", "cp %s/tfc.db %s", folder, path);
+  change_database(path, "UPDATE node SET name = printf('%.*c', 3000000, 'x') || name WHERE node_id = 0");
+  assert_exit(0, "", "tfc-report --db %s nodes 1 --csv | awk 'length > 3000000 {n++} END {exit !n}'", path);
+  assert_exit(0, "", "tfc-report --db %s nodes 1 --json | awk 'length > 3000000 {n++} END {exit !n}'", path);
+  // A text that no run has is not read: reports would hold several copies of it.
+  change_database(path, "UPDATE run SET graph = printf('%.*c', 134217729, 'x')");
+  for (size_t c = 0; c < 2; c++) {
+    assert_exit(3, "a text in it is longer than 134", "ulimit -v 1000000; tfc-report --db %s %s", path, commands[c]);
+    assert_exit(3, "a text in it is longer than 134", "ulimit -v 1000000; tfc-report --db %s %s --json", path,
+                commands[c]);
+  }
+}
+
 static void test_files(void **state) {
   (void)state;
   assert_exit(0, "", "cd %s && tfc-report compare 1 2 --out both && grep -q '<table' both/index.html", folder);
@@ -86,10 +124,8 @@ static void test_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tables),
-      cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_damaged),
-      cmocka_unit_test(test_files),
+      cmocka_unit_test(test_tables),     cmocka_unit_test(test_refused), cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_long_texts), cmocka_unit_test(test_files),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
