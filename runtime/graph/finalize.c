@@ -25,7 +25,11 @@ tfc_status tfc_arg_count(const struct tfc_op_arg *arg, const struct tfc_attr_vie
                            TFC_STR_ARG(name), TFC_STR_ARG(arg->name));
   int64_t n =
       arg->is_list ? (a->kind == TFC_ATTR_LIST_TYPE ? (int64_t)a->count : -1) : (a->kind == TFC_ATTR_INT ? a->i : -1);
-  if (n < 0 || n > TFC_MAX_NODE_OUTPUTS)
+  if (n > TFC_MAX_NODE_OUTPUTS)
+    return tfc_status_make(TFC_UNIMPLEMENTED,
+                           "attribute '%.*s' says that '%.*s' is %lld tensors; at most %d are supported",
+                           TFC_STR_ARG(name), TFC_STR_ARG(arg->name), (long long)n, TFC_MAX_NODE_OUTPUTS);
+  if (n < 0)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "attribute '%.*s' does not say how many tensors '%.*s' is",
                            TFC_STR_ARG(name), TFC_STR_ARG(arg->name));
   *out = (uint32_t)n;

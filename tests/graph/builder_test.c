@@ -74,6 +74,24 @@ static void refuses_what_cannot_be(void **state) {
   tfc_add(b, "_Arg", "x", NULL, 0, (struct tfc_attr[]){tfc_attr_type("T", TFC_INT32)}, 1);
   assert_fails(tfc_builder_finish(b, &g), TFC_INVALID_ARGUMENT, "attribute 'index' is missing");
   tfc_builder_free(b);
+
+  // A number of inputs that is right, but larger than what tfc supports.
+  enum { MANY = 65536 };
+  static struct tfc_output terms[MANY + 1];
+  for (uint32_t count = MANY; count <= MANY + 1; count++) {
+    assert_ok(tfc_builder_create(NULL, &b));
+    x = arg(b, "x", TFC_FLOAT);
+    for (uint32_t i = 0; i < count; i++) terms[i] = x;
+    tfc_add(b, "AddN", "sum", terms, count,
+            (struct tfc_attr[]){tfc_attr_type("T", TFC_FLOAT), tfc_attr_int("N", count)}, 2);
+    if (count <= MANY) {
+      assert_ok(tfc_builder_finish(b, &g));
+      tfc_graph_release(g);
+    } else
+      assert_fails(tfc_builder_finish(b, &g), TFC_UNIMPLEMENTED,
+                   "node 'sum' (AddN): attribute 'N' says that 'inputs' is 65537 tensors; at most 65536 are supported");
+    tfc_builder_free(b);
+  }
 }
 
 static void cycles_are_named(void **state) {
