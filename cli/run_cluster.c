@@ -84,7 +84,7 @@ static void say_failure(void *arg, int code, const char *why) {
   struct job *job = arg;
   atomic_store(&job->told, true);
   fprintf(stderr, "tfc-run: %s: %s\n", job->name, why);
-  cli_failure_leave(job->options->supervise, code, job->name, why);
+  cli_failure_leave(job->options->supervise, code, "", why); // `why` names the task that failed
 }
 
 // Somebody has sent another task a signal.
@@ -190,7 +190,7 @@ static int fail(struct job *job, tfc_status s) {
   char *why = tfc_format("%s", tfc_status_message(s));
   const int code = tfc_program_fail(s);
   fflush(NULL); // what this task has printed: the process is killed
-  cli_failure_leave(job->options->supervise, code, job->name, why ? why : "out of memory");
+  cli_failure_leave(job->options->supervise, code, "", why ? why : "out of memory"); // `why` names the task
   if (job->member) tfc_member_fail(job->member, code, why ? why : "out of memory");
   free(why);
   return code;

@@ -201,8 +201,9 @@ static tfc_status store_totals(const struct storing *w) {
   for (size_t i = 0; i < count;) {
     struct tfc_store_op_total row = {.node_id = all[i]->node, .device_id = device_of(w, all[i]->rank, all[i]->device)};
     for (; i < count && all[i]->node == row.node_id; i++) {
-      ns[row.samples++] = (double)(all[i]->end_ns - all[i]->begin_ns);
-      row.total_ns += all[i]->end_ns - all[i]->begin_ns;
+      const int64_t took = since(all[i]->begin_ns, all[i]->end_ns);
+      ns[row.samples++] = (double)took;
+      row.total_ns += took;
     }
     const struct tfc_quartiles q = tfc_quartiles_of(ns, row.samples);
     row.median_ns = (int64_t)q.median, row.fastest_ns = (int64_t)q.least;
