@@ -15,11 +15,18 @@ static const char *fit_rest(char buffer[96], tfc_str name, size_t used, size_t m
   return tfc_report_fit(buffer, name, left < most ? left : most);
 }
 
-// Writes one gap as a sentence: what the device waited for, cause after cause. A line has at most 80 columns, after an
-// indent of two.
-void tfc_report_gap(const struct tfc_table *t, uint32_t row, struct tfc_text *out) {
+// Adds a node's name: at most `most` columns of it, or, where `whole`, all.
+static void add_name(struct tfc_text *out, tfc_str name, size_t used, size_t most, bool whole) {
+  char buffer[96];
+  if (whole)
+    tfc_text_add(out, name);
+  else
+    tfc_text_printf(out, "%s", fit_rest(buffer, name, used, most));
+}
+
+void tfc_report_gap(const struct tfc_table *t, uint32_t row, bool whole, struct tfc_text *out) {
   enum { INDENT = 2, DEVICE = 12, NODE = 40, TENSOR = 30 }; // most columns of a device's and of a node's name
-  char a[32], name[96], device[96], source[96];
+  char a[32], device[96], source[96];
   double wait = tfc_table_number(t, row, "dependency_us"), transfer = tfc_table_number(t, row, "transfer_us"),
          other = tfc_table_number(t, row, "other_us");
   tfc_str producer = tfc_table_text(t, row, "producer");
@@ -34,17 +41,17 @@ void tfc_report_gap(const struct tfc_table *t, uint32_t row, struct tfc_text *ou
   const size_t names = INDENT + strlen(device) + strlen(source);
   if (wait > 0) {
     tfc_show_us(a, wait);
-    tfc_text_printf(out, "%s for %s of %s%s", a,
-                    fit_rest(name, producer, names + strlen(a) + strlen(" waits  for  of ,"), NODE), source,
-                    transfer > 0 || other > 0 ? ",\n    then " : "");
+    tfc_text_printf(out, "%s for ", a);
+    add_name(out, producer, names + strlen(a) + strlen(" waits  for  of ,"), NODE, whole);
+    tfc_text_printf(out, " of %s%s", source, transfer > 0 || other > 0 ? ",\n    then " : "");
   }
   if (transfer > 0 && wait > 0) {
     tfc_text_printf(out, "%s for its transfer%s", tfc_show_us(a, transfer), other > 0 ? ", then " : "");
   } else if (transfer > 0) {
     tfc_show_us(a, transfer);
-    tfc_text_printf(out, "%s for the transfer of %s from %s%s", a,
-                    fit_rest(name, producer, names + strlen(a) + strlen(" waits  for the transfer of  from ,"), TENSOR),
-                    source, other > 0 ? ",\n    then " : "");
+    tfc_text_printf(out, "%s for the transfer of ", a);
+    add_name(out, producer, names + strlen(a) + strlen(" waits  for the transfer of  from ,"), TENSOR, whole);
+    tfc_text_printf(out, " from %s%s", source, other > 0 ? ",\n    then " : "");
   }
   if (other > 0) {
     // If devices share cores, a device that has all its inputs may have no core to run on. The text mentions this if
@@ -55,8 +62,7 @@ void tfc_report_gap(const struct tfc_table *t, uint32_t row, struct tfc_text *ou
                     wait > 0 || transfer > 0 ? (shared ? "to begin (cores are shared)" : "to begin")
                     : shared                 ? "with nothing missing (cores are shared),\n    before "
                                              : "with nothing missing,\n    before ");
-    if (wait <= 0 && transfer <= 0)
-      tfc_text_printf(out, "%s", tfc_report_fit(name, tfc_table_text(t, row, "node"), 40));
+    if (wait <= 0 && transfer <= 0) add_name(out, tfc_table_text(t, row, "node"), 0, NODE, whole);
   }
 }
 
@@ -195,7 +201,7 @@ tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_r
                         "  the clock (v_busy): there, all time in which any tensor was arriving counts.\n\n");
   for (uint32_t r = 0; r < gaps->row_count && r < SHOWN; r++) {
     tfc_text_printf(text, "  ");
-    tfc_report_gap(gaps, r, text);
+    tfc_report_gap(gaps, r, false, text);
     tfc_text_printf(text, "\n");
   }
   if (gaps->row_count > SHOWN)

@@ -16,7 +16,7 @@ static void add_gaps(struct tfc_page *p, const struct tfc_report_lists *lists, c
   tfc_page_add(p, "<div><h3>Longest gaps%s</h3>\n%s", simulated, gaps->row_count ? "<ol>" : "");
   for (uint32_t r = 0; r < gaps->row_count && r < 3; r++) {
     struct tfc_text text = {0};
-    tfc_report_gap(gaps, r, &text);
+    tfc_report_gap(gaps, r, true, &text);
     tfc_page_add(p, "<li>");
     tfc_page_escaped(p, (tfc_str){text.data, text.size});
     tfc_page_add(p, "</li>");

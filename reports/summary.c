@@ -271,7 +271,7 @@ static void print_gaps(const struct tfc_report_lists *gaps, const char *simulate
   if (t->row_count || still.size) tfc_text_printf(out, "\nLongest gaps%s\n", simulated);
   for (uint32_t r = 0; r < t->row_count && r < 3; r++) {
     tfc_text_printf(out, "  ");
-    tfc_report_gap(t, r, out);
+    tfc_report_gap(t, r, false, out);
     tfc_text_printf(out, "\n");
   }
   if (still.size) tfc_text_printf(out, "  %s\n", still.data);
