@@ -39,7 +39,7 @@ tfc_status cli_cost_model(const struct tfc_graph *g, const struct tfc_shapes *sh
   struct tfc_cost_table *table = NULL;
   struct cli_cost_total total = {0};
   uint32_t kind_count = 0, *first = calloc(m->device_count + 1u, sizeof *first);
-  if (!first) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!first) return tfc_status_no_memory(NULL);
   TFC_TRY(s, kinds_of(m, first, &kind_count));
   TFC_TRY(s, tfc_cost_table_create(g->node_count, kind_count, &table));
   for (uint32_t i = 0; i < op_count; i++) {

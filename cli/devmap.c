@@ -19,7 +19,7 @@ tfc_status cli_devmap_apply(struct tfc_placement *placement, const char *text) {
     size_t colon = tfc_str_rfind(d->name, ':');
     tfc_str type = tfc_str_sub(d->name, 0, colon == SIZE_MAX ? d->name.size : colon);
     char *upper = tfc_str_dup(type);
-    if (!upper) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!upper) TFC_TRY(s, tfc_status_no_memory(NULL));
     for (char *c = upper; *c; c++) *c = (char)toupper((unsigned char)*c);
     tfc_str index = colon == SIZE_MAX ? TFC_STR("0") : tfc_str_sub(d->name, colon + 1, SIZE_MAX);
     d->tensorflow = tfc_arena_printf(&placement->arena, "/device:%s:%.*s", upper, TFC_STR_ARG(index));
@@ -91,19 +91,17 @@ tfc_status cli_devmap_create(const struct tfc_graph *graph, const struct tfc_pla
   struct cli_devmap *m = calloc(1, sizeof *m);
   struct tfc_strmap devices = {0};
   tfc_status s = NULL;
-  if (!m || !tfc_strmap_reserve(&m->device, placement->node_count))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!m || !tfc_strmap_reserve(&m->device, placement->node_count)) TFC_TRY(s, tfc_status_no_memory(NULL));
   m->placement = placement;
   for (uint32_t i = 0; i < placement->device_count; i++)
-    if (!tfc_strmap_put(&devices, placement->devices[i].name, i, NULL))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_strmap_put(&devices, placement->devices[i].name, i, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < placement->node_count; i++) {
     const struct tfc_placement_node *n = &placement->nodes[i];
     const uint64_t *device = tfc_strmap_get(&devices, n->device);
     if (!device)
       TFC_FAIL(s, TFC_UNAVAILABLE, "the placement puts '%.*s' on '%.*s', which is not among its devices",
                TFC_STR_ARG(n->name), TFC_STR_ARG(n->device));
-    if (!tfc_strmap_put(&m->device, n->name, *device, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_strmap_put(&m->device, n->name, *device, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   for (uint32_t i = 0; i < graph->node_count; i++)
     if (!tfc_strmap_get(&m->device, graph->nodes[i].name))

@@ -8,8 +8,7 @@
 #include "runtime/graph/device_spec.h"
 
 static tfc_status write_text(struct tfc_text *text, const char *path) {
-  tfc_status s = text->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory")
-                              : tfc_file_write(path, (tfc_str){text->data, text->size});
+  tfc_status s = text->failed ? tfc_status_no_memory(NULL) : tfc_file_write(path, (tfc_str){text->data, text->size});
   tfc_text_deinit(text);
   return s;
 }
@@ -149,7 +148,7 @@ tfc_status cli_export_clusterspec(const struct tfc_placement *p, const char *pat
     }
   }
   text = json_dumps(cluster, JSON_INDENT(2));
-  if (!text) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!text) TFC_TRY(s, tfc_status_no_memory(NULL));
   s = tfc_file_write(path, tfc_str_from(text));
 out:
   free(text);

@@ -19,7 +19,7 @@ void cli_failure_leave(const char *folder, int code, const char *name, const cha
   if (!folder || !comes_again(code)) return;
   tfc_status s = NULL;
   char *path = path_in(folder), *text = tfc_format("%d %s%s%s\n", code, name, name[0] ? ": " : "", message);
-  if (!path || !text) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!path || !text) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_file_make_parents(path));
   TFC_TRY(s, tfc_file_write(path, tfc_str_from(text)));
 out:

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/file.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/sha256.h"
 
 tfc_status cli_graph_digest(const char *graph, char out[65]) {

@@ -51,7 +51,7 @@ bool cli_json_printed(void) {
 
 tfc_status cli_json_print(const json_t *document) {
   char *text = document ? json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) : NULL;
-  if (!text) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!text) return tfc_status_no_memory(NULL);
   fputs(text, stdout);
   fputc('\n', stdout);
   printed = true;

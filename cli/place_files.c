@@ -68,7 +68,7 @@ static tfc_status writable(const char *path, bool folder) {
   char *parent = there && folder ? tfc_format("%s", path) : folder_of(path);
   if (parent) probe = tfc_format("%s/.tfc-probe-%d", parent, (int)getpid());
   free(parent);
-  if (!probe) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!probe) TFC_TRY(s, tfc_status_no_memory(NULL));
   unlink(probe); // not through a link that has this name
   const int fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", path, strerror(errno));
@@ -89,14 +89,14 @@ tfc_status place_check_files(const struct place_options *o) {
                                    o->baselines.items[i]));
   if (o->out || !o->evaluate) {
     if (!(out = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json")))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_status_no_memory(NULL));
     if (tfc_file_same(out, o->graph) || (o->evaluate && tfc_file_same(out, o->evaluate)))
       TFC_FAIL(s, TFC_DATA_LOSS, "--out %s: cannot be written: it is a file that is read; give another name", out);
     TFC_TRY(s, tfc_status_annotate(writable(out, false), "--out"));
   }
   if ((o->report || !o->evaluate) && !(o->report && strcmp(o->report, "none") == 0)) {
     if (!(report = o->report ? tfc_format("%s", o->report) : place_default_path(o->graph, ".report")))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_status_no_memory(NULL));
     TFC_TRY(s, tfc_status_annotate(writable(report, true), "--report"));
   }
   if (o->save_policy) TFC_TRY(s, tfc_status_annotate(writable(o->save_policy, false), "--save-policy"));

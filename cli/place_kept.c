@@ -16,7 +16,6 @@
 #include "profiler/warnings.h"
 #include "rl/rl.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/sha256.h"
 
 #define WAIT_S 1.0 // seconds between two states that are written

@@ -286,7 +286,7 @@ static tfc_status parse_limits(const struct place_options *o, struct tfc_memory_
     s = tfc_status_annotate(tfc_parse_bytes(tfc_str_from(equals + 1), &out[i].bytes), "--memory %s", text);
     if (s) goto out;
     if (!(out[i].pattern = tfc_str_dup((tfc_str){text, (size_t)(equals - text)})))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_status_no_memory(NULL));
   }
 out:
   return s;
@@ -297,7 +297,7 @@ static void write_report(const struct place_options *o, const struct tfc_job_out
   char *dir = o->report ? tfc_format("%s", o->report) : place_default_path(o->graph, ".report");
   tfc_status s = NULL;
   if (o->evaluate && !o->report) goto out;
-  if (!dir) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!dir) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (strcmp(dir, "none") == 0 || outcome->run == 0) goto out;
   TFC_TRY(s, tfc_store_open(o->db, &(struct tfc_store_options){0}, &store));
   TFC_TRY(s, tfc_report_page(store, outcome->run, dir));
@@ -322,7 +322,7 @@ int place_local(const struct place_options *o) {
   int64_t resume = 0;
   int code = 0;
   tfc_status s = NULL;
-  if (!limits || !values || !command) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!limits || !values || !command) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (!place_resume(o, &resume)) {
     fprintf(stderr, "tfc-place: --resume %s: not a run's number (tfc-report list shows them)\n", o->resume);
     code = 2;
@@ -404,7 +404,7 @@ int place_local(const struct place_options *o) {
   bool fits = outcome.placement && outcome.placement->feasible; // an answer that exceeds memory limits is not written
   if (outcome.placement && (o->evaluate ? o->out != NULL : fits)) {
     path = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json");
-    s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_no_memory(NULL);
     if (s)
       code = tfc_program_fail(s);
     else if (outcome.interrupted && o->common.json) // without --json the end of the printed answer says it

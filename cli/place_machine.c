@@ -21,7 +21,6 @@
 #include "placer/search/rivals.h"
 #include "placer/subject/subject.h"
 #include "placer/tasks/steps.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 #include "runtime/exec/session.h"
 #include "runtime/graph/import.h"
@@ -132,7 +131,7 @@ static tfc_status plan_step(struct described *d) {
   d->feeds = calloc(step->feed_count + 1u, sizeof *d->feeds);
   d->feed_shapes = calloc(step->feed_count + 1u, sizeof *d->feed_shapes);
   d->output_bytes = calloc(g->output_total + 1u, sizeof *d->output_bytes);
-  if (!fed || !d->feeds || !d->feed_shapes || !d->output_bytes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!fed || !d->feeds || !d->feed_shapes || !d->output_bytes) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < step->feed_count; i++) {
     d->feeds[i] = step->feeds[i].output, d->feed_shapes[i] = step->feeds[i].shape;
     fed[i] = (struct tfc_shape_override){.output = d->feeds[i], .shape = d->feed_shapes[i]};
@@ -156,7 +155,7 @@ static tfc_status plan_step(struct described *d) {
   const struct tfc_plan_info *info = tfc_plan_info(d->plan);
   d->ops = calloc(g->node_count + 1u, sizeof *d->ops), d->done_by = malloc((g->node_count + 1u) * sizeof *d->done_by);
   runs = calloc(g->node_count + 1u, sizeof *runs);
-  if (!d->ops || !d->done_by || !runs) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!d->ops || !d->done_by || !runs) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < info->op_count; i++) runs[info->ops[i].node] = true;
   for (uint32_t i = 0; i < g->node_count; i++) {
     d->done_by[i] = tfc_plan_done_by(info, i);
@@ -194,7 +193,7 @@ static tfc_status make_problem(struct described *d) {
     if (k == kinds) order[kinds++] = i;
   }
   if (!(d->supported = calloc((size_t)kinds * g->node_count + 1, sizeof *d->supported)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t k = 0; k < kinds; k++)
     for (uint32_t i = 0; i < g->node_count; i++) {
       bool on_host = g->nodes[i].def && (g->nodes[i].def->flags & TFC_OP_HOST);
@@ -252,7 +251,7 @@ static tfc_status save_problem(const struct described *d) {
   const char *folder = d->o->save_problem;
   tfc_status s = NULL;
   char *graph = tfc_format("%s/graph.json", folder), *machine = tfc_format("%s/machine.yaml", folder);
-  if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!graph || !machine) TFC_TRY(s, tfc_status_no_memory(NULL));
   (void)mkdir(folder, 0777); // an error shows when the files are written
   TFC_TRY(s, tfc_cost_graph_write(d->cost_graph, graph));
   TFC_TRY(s, tfc_machine_write(d->machine, machine));
@@ -601,7 +600,7 @@ static tfc_status measure(struct described *d, const struct tfc_search_options *
   struct tfc_elsewhere_settings *settings = place_elsewhere(d->o);
   struct tfc_task_steps *steps = NULL;
   struct tfc_task_steps_options of_tasks = {.subject = d->subject, .problem = d->problem, .machine = d->machine};
-  if (!r.list || !r.names || !r.solutions) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!r.list || !r.names || !r.solutions) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, cli_graph_digest(d->o->graph, d->digest));
   if (d->o->tasks) {
     TFC_TRY(s, place_tasks_steps(d->o->tasks, &of_tasks, &steps));

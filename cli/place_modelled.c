@@ -41,7 +41,7 @@ static tfc_status write_best(void *user, const struct tfc_placement *best) {
   struct stat old;
   tfc_status s = NULL;
   if (!path)
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = tfc_status_no_memory(NULL);
   else if (stat(path, &old) != 0 || S_ISREG(old.st_mode)) // to a pipe or a terminal goes the last one only
     s = tfc_placement_write(best, path);
   free(path);
@@ -233,7 +233,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   if (s) code = tfc_program_fail(s), s = NULL;
   if (o->out || !o->evaluate) {
     path = out_path(o);
-    s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = path ? tfc_placement_write(outcome.placement, path) : tfc_status_no_memory(NULL);
     if (s)
       code = tfc_program_fail(s);
     else if (outcome.search.cancelled && o->common.json) // without --json the last line of the table says it
@@ -241,7 +241,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   }
   if (reports) {
     report = o->report ? tfc_format("%s", o->report) : place_default_path(o->graph, ".report");
-    s = report ? write_report(o, &outcome, report) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = report ? write_report(o, &outcome, report) : tfc_status_no_memory(NULL);
     if (s) {
       code = tfc_program_fail(s);
       free(report), report = NULL;

@@ -105,7 +105,7 @@ static tfc_status fit(struct replicas *r, const struct tfc_table *t) {
   tfc_status s = NULL;
   uint32_t count = 0;
   double *ratio = calloc(t->row_count + 1u, sizeof *ratio);
-  if (!ratio) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
+  if (!ratio) return tfc_status_no_memory("replicas");
   for (uint32_t i = 0, end; i < t->row_count; i = end) {
     const int64_t placement = tfc_table_cell(t, i, 1)->integer;
     for (end = i; end < t->row_count && tfc_table_cell(t, end, 1)->integer == placement;) end++;
@@ -125,7 +125,7 @@ static tfc_status read_times(struct replicas *r, const char *path, const char *s
   struct tfc_table table = {0};
   char *query = tfc_format(steps_query, sha256);
   const struct tfc_query_args args = {.other = !r->o->step_times};
-  if (!query) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
+  if (!query) TFC_TRY(s, tfc_status_no_memory("replicas"));
   TFC_TRY(s, tfc_store_open(path, &(struct tfc_store_options){0}, &store));
   TFC_TRY(s, tfc_table_query(store, query, &args, &table));
   TFC_TRY(s, fit(r, &table));
@@ -247,7 +247,7 @@ static tfc_status write_page(const struct replicas *r, const struct tfc_text *te
   char *dir = NULL;
   if (r->o->report && strcmp(r->o->report, "none") == 0) return NULL;
   dir = r->o->report ? tfc_format("%s", r->o->report) : place_default_path(r->o->graph, ".report");
-  if (!dir) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
+  if (!dir) return tfc_status_no_memory("replicas");
   tfc_status s = tfc_report_replicas(
       &(struct tfc_report_replicas_page){
           .graph = r->o->graph, .machine = r->o->machine, .text = text, .sweep = &r->sweep, .modes = modes},
@@ -290,9 +290,9 @@ static tfc_status with_problem(void *user, const struct tfc_problem *p, const ch
   for (int mode = 0; mode < TFC_REPLICAS_MODES; mode++)
     if (modes[mode]) print_mode(r, mode, &text);
   if (modes[TFC_REPLICAS_SYNC]) print_backups(r, &text);
-  if (text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
+  if (text.failed) TFC_TRY(s, tfc_status_no_memory("replicas"));
   if (o->common.json) {
-    if (!(json = document(r, modes))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
+    if (!(json = document(r, modes))) TFC_TRY(s, tfc_status_no_memory("replicas"));
     TFC_TRY(s, cli_json_print(json));
   } else {
     fwrite(text.data, 1, text.size, stdout);
@@ -312,7 +312,7 @@ int place_replicas(const struct place_options *o, bool cost_graph) {
   struct replicas r = {.o = o, .counts = calloc(TFC_REPLICAS_MOST, sizeof *r.counts)};
   tfc_status s = NULL;
   if (!r.counts || !parse_counts(o->replicas, &r)) {
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
+    s = tfc_status_no_memory("replicas");
   } else if (cost_graph) {
     s = tfc_place_with_problem(&(struct tfc_place_options){.graph = o->graph,
                                                            .machine = o->machine,

@@ -82,7 +82,7 @@ static tfc_status find_list(struct place_tasks *t) {
   t->patterns = devices && strchr(devices, '/');
   if (!t->patterns) {
     t->list = tfc_format("%s", devices ? devices : "cpu:0");
-    return t->list ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return t->list ? NULL : tfc_status_no_memory(NULL);
   }
   for (const char *at = devices; *at;) {
     const size_t size = strcspn(at, ",");
@@ -111,7 +111,7 @@ static tfc_status find_list(struct place_tasks *t) {
   t->list =
       list.failed ? NULL : tfc_format("%s", list.data ? list.data : "cpu:0"); // a task that only serves opens its CPU
   tfc_text_deinit(&list);
-  return t->list ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return t->list ? NULL : tfc_status_no_memory(NULL);
 }
 
 static tfc_status join(struct place_tasks *t) {
@@ -158,7 +158,7 @@ static tfc_status values_of(struct place_tasks *t, const struct tfc_step_feed *f
                             struct tfc_tensor **out) {
   const struct tfc_step_request *given = &t->step.request;
   struct tfc_tensor *values = *out = calloc(count + 1u, sizeof *values);
-  if (!values) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!values) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < count; i++) {
     for (uint32_t k = 0; k < given->feed_count; k++)
       if (t->step.values[k].buffer && given->feeds[k].output.node == feeds[i].output.node &&
@@ -196,12 +196,12 @@ static tfc_status profile(struct place_tasks *t, double *us) {
                                   .feeds = feeds,
                                   .cancel = tfc_program_cancel()};
   char *path = NULL, *lock = NULL;
-  if (!feeds) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!feeds) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < step->feed_count; i++)
     feeds[i] = (struct tfc_measure_feed){step->feeds[i].name, &t->feeds[i]};
   TFC_TRY(s, tfc_step_names_init(&names, t->graph, step, &o));
   // The host's lock is held for all tasks, so each task's worker has a lock file of its own.
-  if (!(path = tfc_format("tfc-measuring.task%u.lock", t->rank))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(path = tfc_format("tfc-measuring.task%u.lock", t->rank))) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_lock_path(path, &lock));
   o.lock = lock;
   TFC_TRY(s, tfc_task_profile(&o, t->devices.count, t->node_count, moment(t, profile_share), us));
@@ -217,11 +217,11 @@ static tfc_status profile_all(struct place_tasks *t) {
   tfc_status s = NULL;
   const atomic_bool *cancel = t->rank ? NULL : tfc_program_cancel();
   const uint32_t tasks = (uint32_t)t->spec.tasks.count, values = t->devices.count * t->node_count;
-  if (!(t->us = calloc(tasks + 1u, sizeof *t->us))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(t->us = calloc(tasks + 1u, sizeof *t->us))) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t r = 0; r < tasks; r++)
     if (r == t->rank || t->rank == 0) {
       t->us[r] = malloc(((size_t)tfc_member_device_count(t->member, r) * t->node_count + 1) * sizeof **t->us);
-      if (!t->us[r]) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!t->us[r]) TFC_TRY(s, tfc_status_no_memory(NULL));
     }
   TFC_TRY(s, profile(t, t->us[t->rank]));
   if (t->rank) TFC_TRY(s, tfc_task_give(t->member, &t->spec, t->us[t->rank], values));
@@ -235,8 +235,7 @@ out:
 static tfc_status time_links(struct place_tasks *t) {
   const uint32_t tasks = (uint32_t)t->spec.tasks.count;
   char a[32], b[32], from[TFC_TASK_TEXT], to[TFC_TASK_TEXT];
-  if (!(t->links = calloc((size_t)tasks * tasks + 1, sizeof *t->links)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(t->links = calloc((size_t)tasks * tasks + 1, sizeof *t->links))) return tfc_status_no_memory(NULL);
   TFC_RETURN_IF_ERROR(tfc_task_links(t->member, &t->spec, moment(t, links_share), t->links, &t->link_count));
   for (uint32_t i = 0; i < t->link_count && i < 8; i++)
     for (int k = 0; k < TFC_TASK_LINK_SIZES; k += TFC_TASK_LINK_SIZES - 1)
@@ -263,7 +262,7 @@ tfc_status place_tasks_costs(const struct place_tasks *t, const struct tfc_machi
   struct tfc_cost_table *table = NULL;
   struct tfc_task_device *where = calloc(m->device_count + 1u, sizeof *where);
   uint32_t *kind = calloc(m->device_count + 1u, sizeof *kind), kinds = 0;
-  if (!where || !kind) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!where || !kind) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_task_devices(t->member, &t->spec, m, where));
   for (uint32_t d = 0; d < m->device_count; d++) {
     kind[d] = kinds;

@@ -140,7 +140,7 @@ int cli_restart(const struct cli_restart *r) {
   int code = 1;
   if (!make_command(r->tasks, r->argv, &c)) {
     free(c.words);
-    return tfc_program_fail(tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
+    return tfc_program_fail(tfc_status_no_memory(NULL));
   }
   size_t words = 0;
   while (c.words[words]) words++;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "runtime/base/array.h"
-#include "runtime/base/no_memory.h"
 
 struct one_run {
   TFC_ARRAY(struct tfc_output) feeds;

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "runtime/base/no_memory.h"
-
 typedef enum replica_state { IDLE, COMPUTES, HAS_COMPUTED, ENDS } replica_state;
 struct replica {
   struct run_backups *all;

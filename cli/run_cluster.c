@@ -107,12 +107,12 @@ static tfc_status join(struct job *job) {
   cli_task_share_cores(t, &job->spec, &mask);
   job->own = *o;
   job->graph = expand(o->graph, task);
-  if (!job->graph) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!job->graph) TFC_TRY(s, tfc_status_no_memory(NULL));
   job->own.graph = job->graph;
   if (o->script) {
     job->script = script_of(o->script, task);
     job->out = tfc_format("%s/%s.%u", o->out, task->job, task->index);
-    if (!job->out) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!job->out) TFC_TRY(s, tfc_status_no_memory(NULL));
     job->own.out = job->out;
     job->own.script = job->script;
   }

@@ -93,14 +93,14 @@ tfc_status run_shapes(const struct run_options *o) {
   tfc_graph_format format;
   struct tfc_shape_override *overrides = calloc(o->feeds.count + 1u, sizeof *overrides);
   struct run_feed *feeds = calloc(o->feeds.count + 1u, sizeof *feeds);
-  if (!overrides || !feeds) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!overrides || !feeds) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_graph_load(o->graph, &format, &g));
   for (uint32_t i = 0; i < o->feeds.count; i++) {
     TFC_TRY(s, run_parse_feed(g, o->feeds.items[i], &feeds[i]));
     overrides[i] = (struct tfc_shape_override){.output = feeds[i].output, .shape = feeds[i].shape};
   }
   wrong = (struct contradictions){.graph = g, .of = calloc(g->node_count + 1u, sizeof *wrong.of)};
-  if (!wrong.of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!wrong.of) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_infer_shapes_noting(g, overrides, o->feeds.count, contradiction, &wrong, &shapes));
   if (o->common.json) {
     json_t *nodes = json_array(), *tensors = json_object();

@@ -58,8 +58,7 @@ static tfc_status read_names(struct measurement *m) {
   m->targets = calloc(o->targets.count + 1u, sizeof *m->targets);
   m->inits = calloc(o->inits.count + 1u, sizeof *m->inits);
   m->given = calloc(o->feeds.count + 1u, sizeof *m->given);
-  if (!m->files || !m->targets || !m->inits || !m->given)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!m->files || !m->targets || !m->inits || !m->given) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < o->fetches.count; i++) {
     tfc_str text = tfc_str_from(o->fetches.items[i]);
     size_t equals = tfc_str_find(text, '=');
@@ -88,7 +87,7 @@ static tfc_status infer(struct measurement *m) {
   const struct run_options *o = m->setup->options;
   struct tfc_step_feed_request *requests = calloc(o->feeds.count + 1u, sizeof *requests);
   struct tfc_output *fetches = calloc(o->fetches.count + 1u, sizeof *fetches);
-  if (!requests || !fetches) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!requests || !fetches) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < o->feeds.count; i++)
     requests[i] = (struct tfc_step_feed_request){
         .output = m->given[i].output, .has_shape = true, .dtype = m->given[i].dtype, .shape = m->given[i].shape};
@@ -130,7 +129,7 @@ static tfc_status initialize(struct measurement *m) {
   uint32_t n = m->step.init_feed_count;
   struct tfc_output *feeds = calloc(n + 1u, sizeof *feeds);
   struct tfc_tensor *values = calloc(n + 1u, sizeof *values);
-  if (!feeds || !values) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!feeds || !values) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < n; i++) {
     feeds[i] = m->step.init_feeds[i].output;
     TFC_TRY(s, feed_value(m, &m->step.init_feeds[i], &values[i]));
@@ -156,8 +155,7 @@ static tfc_status make_plan(struct measurement *m) {
   m->feed_shapes = calloc(n + 1u, sizeof *m->feed_shapes);
   m->values = calloc(n + 1u, sizeof *m->values);
   m->results = calloc(f + 1u, sizeof *m->results);
-  if (!m->feeds || !m->feed_shapes || !m->values || !m->results)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!m->feeds || !m->feed_shapes || !m->values || !m->results) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < n; i++) {
     m->feeds[i] = m->step.feeds[i].output;
     TFC_RETURN_IF_ERROR(feed_value(m, &m->step.feeds[i], &m->values[i]));
@@ -199,7 +197,7 @@ static tfc_status take_profile(struct measurement *m, double *us) {
   if (by_profiler) *us = 1e-3 * (double)profile.duration_ns;
   if ((stored || m->profiles.count < MOST_KEPT) && tfc_array_push(&m->profiles, profile)) return NULL;
   tfc_step_profile_deinit(&profile);
-  return stored ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return stored ? tfc_status_no_memory(NULL) : NULL;
 }
 
 static tfc_status one_step(struct measurement *m, bool warmup, bool profiled) {
@@ -274,7 +272,7 @@ static tfc_status run_steps(struct measurement *m) {
   m->times_us = calloc((size_t)o->steps + 1, sizeof *m->times_us);
   m->host_us = calloc((size_t)o->steps + 1, sizeof *m->host_us);
   m->plain_us = calloc((size_t)o->steps + 1, sizeof *m->plain_us);
-  if (!m->times_us || !m->host_us || !m->plain_us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!m->times_us || !m->host_us || !m->plain_us) return tfc_status_no_memory(NULL);
   if (o->profile || has_own(m)) {
     TFC_RETURN_IF_ERROR(
         tfc_collector_create(m->setup->devices.count, 4096 + 2 * (size_t)m->setup->graph->node_count, &m->collector));
@@ -319,7 +317,7 @@ static double cost_of(const struct measurement *m, const struct tfc_plan_fallbac
 static tfc_status list_fallbacks(const struct measurement *m, json_t *document) { // document NULL: prints text
   uint32_t count = tfc_plan_fallbacks(m->plan, NULL, 0);
   struct tfc_plan_fallback *list = calloc(count + 1u, sizeof *list);
-  if (!list) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!list) return tfc_status_no_memory(NULL);
   (void)tfc_plan_fallbacks(m->plan, list, count);
   json_t *rows = json_array();
   uint32_t on_host = 0;
@@ -378,7 +376,7 @@ static tfc_status add_timer(const struct measurement *m, json_t *document) { // 
   // Events are used only if records were asked for, because they would change the step.
   const bool by_host = !m->setup->options->profile && !m->traces;
   char *text = by_host ? tfc_format("the host's clock%s", colon ? colon : "") : tfc_format("%s", timer);
-  if (!text) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!text) return tfc_status_no_memory(NULL);
   const struct tfc_quartiles plain = tfc_quartiles_of(m->plain_us, m->plain);
   char a[32];
   if (document) {
@@ -427,7 +425,7 @@ static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q
       cli_json_number(quantile(m->times_us, m->taken, 0.99)), "steps", (int)(m->taken + m->plain), "warmup",
       (int)m->warmup, "label", label, "operations", (int)info->op_count, "transfers", (int)info->transfer_count,
       "devices", devices, "fetched", fetched);
-  if (!document) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!document) return tfc_status_no_memory(NULL);
   if (run > 0) json_object_set_new(document, "run", json_integer(run));
   if (run_math(m->setup)) json_object_set_new(document, "gpu_math", json_string(run_math(m->setup)));
   TFC_RETURN_IF_ERROR(add_timer(m, document));

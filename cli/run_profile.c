@@ -10,7 +10,6 @@
 #include "profiler/store_rows.h"
 #include "profiler/warnings.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/pass/pass.h"
 
 static tfc_status store_steps(const struct run_profile *r, struct tfc_store *store, int64_t key) {
@@ -63,7 +62,7 @@ static tfc_status store_totals(const struct run_profile *r, struct tfc_store *st
   for (uint32_t i = 0; i < r->profile_count; i++) count += r->profiles[i].ops.count;
   const struct tfc_profile_op **all = calloc(count + 1, sizeof *all);
   double *ns = calloc(count + 1, sizeof *ns);
-  if (!all || !ns) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!all || !ns) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < r->profile_count; i++)
     for (size_t k = 0; k < r->profiles[i].ops.count; k++) all[at++] = &r->profiles[i].ops.data[k];
   qsort(all, count, sizeof *all, by_node);
@@ -166,7 +165,7 @@ static tfc_status store_nodes(const struct run_profile *r, const struct units *u
   struct tfc_shapes shapes = {0};
   struct tfc_shape_override *known = calloc(feeds + 1u, sizeof *known);
   tfc_status s = NULL;
-  if (!known) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!known) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < feeds; i++)
     known[i] = (struct tfc_shape_override){.output = r->feeds[i], .shape = r->feed_shapes[i], .value = &r->values[i]};
   TFC_TRY(s, tfc_infer_fed_shapes(g, known, feeds, &shapes));
@@ -224,7 +223,7 @@ tfc_status run_profile_store(const struct run_profile *r, struct tfc_quartiles q
   // The interrupt that ended the steps must not stop the storing of their results, which infers shapes again.
   tfc_interrupt_on(NULL);
   tfc_interrupt_at(0, NULL);
-  if (!command) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!command) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, cli_graph_digest(o->graph, digest));
   TFC_TRY(s, tfc_store_begin(store));
   struct tfc_store_run row = {.program = "tfc-run",

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/program.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/pass/replicas.h"
 
 struct tasks { // the device strings of the towers' tasks and of the stores' tasks

@@ -12,7 +12,6 @@
 #include "cli/run_replicas.h"
 #include "runtime/base/file.h"
 #include "runtime/base/line.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/model.h"
 #include "runtime/exec/model_checkpoint.h"
 #include "runtime/exec/saved_state.h"

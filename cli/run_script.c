@@ -108,7 +108,7 @@ static tfc_status read_feeds(const struct place *at, const json_t *feeds, struct
     if (s) return located(at, s);
     const char *file = json_string_value(value);
     char *whole = file[0] == '/' ? strdup(file) : tfc_format("%s/%s", at->script->folder, file);
-    s = whole ? tfc_npy_read(whole, t) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = whole ? tfc_npy_read(whole, t) : tfc_status_no_memory(NULL);
     free(whole);
     if (!s) {
       out->feed_count++;
@@ -162,7 +162,7 @@ static tfc_status read_run(const struct place *at, const json_t *run, struct one
   out->fetch_names = calloc(json_array_size(fetches) + 1, sizeof *out->fetch_names);
   out->targets = calloc(json_array_size(targets) + 1, sizeof *out->targets);
   if (!out->feeds || !out->values || !out->fetches || !out->results || !out->fetch_names || !out->targets)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   TFC_RETURN_IF_ERROR(read_feeds(at, feeds, out));
   return read_names(at, fetches, targets, out);
 }
@@ -200,7 +200,7 @@ static tfc_status add_piece(struct piecewise *p, const struct one_run *r) {
   if (fetches) p->fetches = fetches;
   uint32_t *targets = realloc(p->targets, (p->target_count + r->target_count + 1u) * sizeof *targets);
   if (targets) p->targets = targets;
-  if (!feeds || !fetches || !targets) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!feeds || !fetches || !targets) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < r->feed_count; i++)
     if (find_output(p->feeds, p->feed_count, r->feeds[i]) == p->feed_count) p->feeds[p->feed_count++] = r->feeds[i];
   for (uint32_t i = 0; i < r->fetch_count; i++)
@@ -238,7 +238,7 @@ static tfc_status step_of(struct script *script, size_t index, const char *name,
                               .target_count = made.target_count,
                               .placement = script->setup->placement};
   TFC_TRY(s, tfc_partial_begin(script->setup->session, &spec, &made.partial));
-  if (!tfc_array_push(&script->pieces, made)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!tfc_array_push(&script->pieces, made)) TFC_TRY(s, tfc_status_no_memory(NULL));
   *out = &script->pieces.data[script->pieces.count - 1];
   return NULL;
 out:
@@ -250,7 +250,7 @@ static tfc_status run_piece(struct script *script, size_t index, const char *nam
   struct piecewise *p = NULL;
   TFC_RETURN_IF_ERROR(step_of(script, index, name, &p));
   uint32_t *at = calloc(r->feed_count + r->fetch_count + 1u, sizeof *at);
-  if (!at) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!at) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < r->feed_count; i++) at[i] = find_output(p->feeds, p->feed_count, r->feeds[i]);
   for (uint32_t i = 0; i < r->fetch_count; i++)
     at[r->feed_count + i] = find_output(p->fetches, p->fetch_count, r->fetches[i]);
@@ -295,7 +295,7 @@ static tfc_status run_together(struct one_run *runs, uint32_t count) {
   uint32_t begun = 0;
   if (!threads || !members) {
     free(threads), free(members);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   if (group.session) tfc_session_set_callers(group.session, count);
   for (; begun < count; begun++) {
@@ -316,7 +316,7 @@ static tfc_status write_results(struct one_run *r) {
   tfc_status s = NULL;
   for (uint32_t i = 0; r->ran && !s && i < r->fetch_count; i++) {
     char *path = tfc_format("%s/%s.npy", r->folder, r->fetch_names[i]);
-    if (!path) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!path) return tfc_status_no_memory(NULL);
     for (char *c = path + strlen(r->folder) + 1; *c; c++)
       if (*c == '/' || *c == ':') *c = '_';
     s = tfc_npy_write(path, &r->results[i]);
@@ -373,7 +373,7 @@ static tfc_status run_entry(struct script *script, size_t index, const json_t *e
   if (partial && (together || !json_is_string(partial))) return expect(&at, "'partial' is not the name of a step");
   uint32_t count = together ? (uint32_t)json_array_size(together) : 1;
   struct one_run *runs = calloc(count, sizeof *runs);
-  if (!runs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!runs) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < count; i++) {
     struct one_run *r = &runs[i];
     if (together) snprintf(inside, sizeof inside, ", together %u", i), at.inside = inside;
@@ -381,7 +381,7 @@ static tfc_status run_entry(struct script *script, size_t index, const json_t *e
     r->folder = together ? tfc_format("%s/%zu/%u", script->setup->options->out, index, i)
                          : tfc_format("%s/%zu", script->setup->options->out, index);
     char *below = r->folder ? tfc_format("%s/", r->folder) : NULL;
-    s = below ? tfc_file_make_parents(below) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = below ? tfc_file_make_parents(below) : tfc_status_no_memory(NULL);
     free(below);
     if (s) goto out;
   }
@@ -474,7 +474,7 @@ tfc_status run_script(struct run_setup *setup) {
   struct script script = {.setup = setup, .path = o->script};
   json_t *report = json_array();
   char *copy = strdup(o->script);
-  if (!copy || !report) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!copy || !report) TFC_TRY(s, tfc_status_no_memory(NULL));
   script.folder = dirname(copy);
   TFC_TRY(s, load(o->script, &script.document));
   const json_t *runs = json_object_get(script.document, "runs");

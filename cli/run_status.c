@@ -6,7 +6,6 @@
 
 #include "cli/program.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/str.h"
 #include "runtime/io/events.h"
 

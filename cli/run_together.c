@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/ops/effect.h"
 #include "runtime/pass/fold.h"
 

@@ -15,7 +15,6 @@
 #include "profiler/store_rows.h"
 #include "profiler/warnings.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/none.h"
 #include "runtime/base/units.h"
 

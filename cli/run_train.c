@@ -19,7 +19,6 @@
 #include "profiler/statistics.h"
 #include "profiler/store.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
 struct training {

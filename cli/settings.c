@@ -18,7 +18,7 @@ tfc_status tfc_settings_read(const char *path, bool (*fn)(void *user, const char
   bool in_map = false, list = false, map = false, parsing = false, done = false;
   tfc_status s = NULL;
   TFC_TRY(s, tfc_file_map_document(path, &file));
-  if (!yaml_parser_initialize(&parser)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!yaml_parser_initialize(&parser)) TFC_TRY(s, tfc_status_no_memory(NULL));
   parsing = true;
   yaml_parser_set_input_string(&parser, file.data ? file.data : (const unsigned char *)"", file.size);
   while (!done) {

@@ -54,7 +54,7 @@ tfc_status cli_step_infer(const struct tfc_graph *graph, const struct cli_step_a
   struct tfc_step_feed_request *feeds =
       TFC_ARENA_ARRAY(&step.arena, struct tfc_step_feed_request, (size_t)args->feeds.count + 1);
   step.values = TFC_ARENA_ARRAY(&step.arena, struct tfc_tensor, (size_t)args->feeds.count + 1);
-  if (!fetches || !targets || !inits || !feeds || !step.values) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!fetches || !targets || !inits || !feeds || !step.values) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < args->fetches.count; i++) // "loss:0=loss.npy": only the caller uses the file's name
     TFC_TRY(s, find_output(graph,
                            tfc_str_sub(tfc_str_from(args->fetches.items[i]), 0, strcspn(args->fetches.items[i], "=")),

@@ -116,7 +116,7 @@ static tfc_status print_tables(const struct options *o, const char *const *names
   json_t *document = NULL;
   if (o->csv) {
     tfc_table_csv(&tables[0], &text);
-    if (text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (text.failed) TFC_TRY(s, tfc_status_no_memory(NULL));
     fwrite(text.data, 1, text.size, stdout);
     goto out;
   }
@@ -147,7 +147,7 @@ static tfc_status print_text(const struct tfc_text *text) {
   if (shown.size) fwrite(shown.data, 1, shown.size, stdout);
   const bool failed = text->failed || shown.failed;
   tfc_text_deinit(&shown);
-  return failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return failed ? tfc_status_no_memory(NULL) : NULL;
 }
 
 static tfc_status print_lists(const struct options *o, struct tfc_report_lists *lists) {

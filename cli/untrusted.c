@@ -163,7 +163,7 @@ int cli_untrusted_enter(const struct tfc_program *program, const void *options,
   path_list list = {0};
   struct tfc_text missing = {0};
   tfc_status s = NULL;
-  if (!add_all(&list, program, options, needs)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!add_all(&list, program, options, needs)) TFC_TRY(s, tfc_status_no_memory(NULL));
   rules.paths = list.data, rules.path_count = (uint32_t)list.count;
   setenv("SQLITE_TMPDIR", ".", 0); // SQLite's temporary files go where writing is allowed
   if (needs->ends_with_time) {

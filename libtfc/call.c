@@ -41,13 +41,12 @@ static tfc_status find_outputs(const struct tfc_graph *g, const char *what, cons
   char **copies = calloc(count + 1u, sizeof *copies);
   struct tfc_output *outputs = calloc(count + 1u, sizeof *outputs);
   *out_names = copies, *out = outputs;
-  if (!copies || !outputs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!copies || !outputs) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < count; i++) {
     if (!names[i]) return tfc_status_make(TFC_INVALID_ARGUMENT, "%s %u has no name", what, i);
     tfc_status s = tfc_graph_parse_output(g, tfc_str_from(names[i]), &outputs[i]);
     if (s) return tfc_status_annotate(s, "%s '%s'", what, names[i]);
-    if (!(copies[i] = tfc_str_dup(tfc_str_from(names[i]))))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!(copies[i] = tfc_str_dup(tfc_str_from(names[i])))) return tfc_status_no_memory(NULL);
   }
   return NULL;
 }
@@ -57,7 +56,7 @@ static tfc_status find_targets(const struct tfc_graph *g, const tfc_call_spec *s
     return tfc_status_make(TFC_INVALID_ARGUMENT, "there are %d names of targets, and no array of them",
                            (int)spec->target_count);
   call->targets = calloc((size_t)spec->target_count + 1, sizeof *call->targets);
-  if (!call->targets) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!call->targets) return tfc_status_no_memory(NULL);
   for (int32_t i = 0; i < spec->target_count; i++) {
     const char *name = spec->targets[i] ? spec->targets[i] : "";
     call->targets[i] = tfc_graph_find(g, tfc_str_from(name));
@@ -72,7 +71,7 @@ tfc_error *tfc_call_prepare(tfc_model *model, const tfc_call_spec *spec, tfc_cal
   if (!model || !spec || !out) return tfc_error_missing("tfc_call_prepare", "a model, a spec, or a place for the call");
   const struct tfc_graph *g = model->graph;
   struct tfc_call *call = calloc(1, sizeof *call);
-  if (!call) return tfc_error_of(tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
+  if (!call) return tfc_error_of(tfc_status_no_memory(NULL));
   pthread_mutex_init(&call->lock, NULL);
   call->model = model;
   atomic_init(&call->last_us, (double)NAN);
@@ -117,7 +116,7 @@ static bool same_shapes(const struct tfc_call *call, const struct planned *p, co
 static tfc_status make_plan(const struct tfc_call *call, const struct tfc_tensor *feeds, struct planned *out) {
   const struct tfc_model *m = call->model;
   struct planned p = {.shapes = calloc(call->feed_count + 1u, sizeof *p.shapes)};
-  if (!p.shapes) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p.shapes) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < call->feed_count; i++) p.shapes[i] = feeds[i].shape;
   struct tfc_run_spec spec = {.feeds = call->feeds,
                               .feed_count = call->feed_count,
@@ -207,7 +206,7 @@ static tfc_status run(struct tfc_call *call, const tfc_array *feeds, tfc_array *
   struct tfc_tensor few[16] = {{0}};
   uint32_t count = call->feed_count + call->fetch_count;
   struct tfc_tensor *values = count <= 16 ? few : calloc(count, sizeof *values), *results;
-  if (!values) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!values) return tfc_status_no_memory(NULL);
   results = values + call->feed_count;
   if ((call->feed_count && !feeds) || (call->fetch_count && !fetches))
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the call has %u feeds and %u fetches, and no arrays for them were given",

@@ -72,7 +72,7 @@ tfc_error *tfc_model_open(const char *path, const tfc_model_options *options, tf
   static const tfc_model_options defaults;
   if (!path || !out) return tfc_error_missing("tfc_model_open", "a path, or a place for the model");
   struct tfc_model *m = calloc(1, sizeof *m);
-  if (!m) return tfc_error_of(tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
+  if (!m) return tfc_error_of(tfc_status_no_memory(NULL));
   tfc_status s = open_model(path, options ? options : &defaults, m);
   if (s)
     tfc_model_close(m);

@@ -34,7 +34,7 @@ static tfc_status describe(struct tfc_model *m, const struct tfc_plan_info *info
                            struct tfc_profile *out) {
   const struct tfc_graph *g = m->graph;
   out->events = TFC_ARENA_ARRAY(&out->arena, tfc_profile_event, from->ops.count + from->transfers.count + 1);
-  if (!out->events) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory keeping a profile");
+  if (!out->events) return tfc_status_no_memory("keeping a profile");
   for (size_t i = 0; i < from->ops.count; i++) {
     const struct tfc_profile_op *o = &from->ops.data[i];
     out->events[out->count++] = (tfc_profile_event){.node = keep(&out->arena, g->nodes[o->node].name),
@@ -58,7 +58,7 @@ static tfc_status describe(struct tfc_model *m, const struct tfc_plan_info *info
   }
   for (size_t i = 0; i < out->count; i++)
     if (!out->events[i].node || !out->events[i].op || !out->events[i].device)
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory keeping a profile");
+      return tfc_status_no_memory("keeping a profile");
   qsort(out->events, out->count, sizeof *out->events, by_start);
   return NULL;
 }
@@ -72,7 +72,7 @@ tfc_status tfc_profile_run(struct tfc_model *m, struct tfc_plan *plan, const str
   const struct tfc_plan_info *info = tfc_plan_info(plan);
   const struct tfc_collector_names names = {m->graph, info};
   bool ran = false;
-  if (!profile) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!profile) TFC_TRY(s, tfc_status_no_memory(NULL));
   // A loop may run its nodes any number of times. There is room for 16 records of each node. More records are an error,
   // because the step has run and cannot be repeated.
   TFC_TRY(s, tfc_collector_create(m->devices.count, 4096 + 16 * (size_t)m->graph->node_count, &collector));

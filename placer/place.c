@@ -30,7 +30,7 @@ static double us(int64_t ps) {
 static tfc_status add_path(const struct tfc_problem *p, const struct tfc_timeline *t, struct tfc_placement *f) {
   const struct tfc_cost_graph *g = p->graph;
   f->path = TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_path_item, t->path_count);
-  if (!f->path) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+  if (!f->path) return tfc_status_no_memory("a placement");
   for (uint32_t i = 0; i < t->path_count; i++) {
     struct tfc_placement_path_item *q = &f->path[f->path_count++];
     uint32_t item = t->path[i];
@@ -43,7 +43,7 @@ static tfc_status add_path(const struct tfc_problem *p, const struct tfc_timelin
     } else {
       q->start_us = us(t->start[item]), q->end_us = us(t->end[item]);
     }
-    if (!fine) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+    if (!fine) return tfc_status_no_memory("a placement");
   }
   return NULL;
 }
@@ -58,7 +58,7 @@ tfc_status tfc_placement_from_solution(const struct tfc_problem *p, const struct
   struct tfc_verdict v = {0};
   v.busy = calloc(p->device_count, sizeof *v.busy);
   v.memory = calloc(p->device_count, sizeof *v.memory);
-  if (!v.busy || !v.memory) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+  if (!v.busy || !v.memory) TFC_TRY(s, tfc_status_no_memory("a placement"));
   TFC_TRY(s, tfc_placement_create(&f));
   TFC_TRY(s, tfc_simulator_create(p, &sim));
   TFC_TRY(s, tfc_solution_check(p, solution->device));
@@ -77,13 +77,13 @@ tfc_status tfc_placement_from_solution(const struct tfc_problem *p, const struct
   f->step_label = TFC_LABEL_MODELLED;
   f->devices = TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_device, p->device_count);
   f->nodes = TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_node, p->node_count);
-  if (!f->devices || !f->nodes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+  if (!f->devices || !f->nodes) TFC_TRY(s, tfc_status_no_memory("a placement"));
   for (uint32_t d = 0; d < p->device_count; d++) {
     const struct tfc_machine_device *x = &p->machine->devices[d];
     struct tfc_placement_device *y = &f->devices[f->device_count++];
     if (!arena_copy(&f->arena, &y->name, x->name) || !arena_copy(&f->arena, &y->kind, x->kind) ||
         (x->tensorflow.data && !arena_copy(&f->arena, &y->tensorflow, x->tensorflow)))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+      TFC_TRY(s, tfc_status_no_memory("a placement"));
     y->label = x->label, y->busy_us = us(v.busy[d]), y->busy_ps = v.busy[d], y->memory = v.memory[d];
   }
   for (uint32_t n = 0; n < p->node_count; n++) {
@@ -92,7 +92,7 @@ tfc_status tfc_placement_from_solution(const struct tfc_problem *p, const struct
     y->name = tfc_arena_str(&f->arena, g->names[n]);
     y->device = f->devices[d].name;
     y->order = timeline.sequence[n];
-    if (!y->name.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+    if (!y->name.data) TFC_TRY(s, tfc_status_no_memory("a placement"));
     uint32_t allowed = 0;
     for (uint32_t e = 0; e < p->device_count && allowed < 2; e++) allowed += tfc_problem_allows(p, u, e);
     if (p->unit_pin[u] != TFC_NONE)
@@ -132,7 +132,7 @@ static tfc_status add_baselines(const struct tfc_place_options *o, const struct 
   *out_best = TFC_TIME_MAX;
   TFC_TRY(s, tfc_simulator_create(p, &sim));
   f->baselines = TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_baseline, (size_t)p->device_count + o->baseline_count);
-  if (!f->baselines) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for baselines");
+  if (!f->baselines) TFC_TRY(s, tfc_status_no_memory("baselines"));
   for (uint32_t i = 0; i < p->device_count + o->baseline_count; i++) {
     struct tfc_placement_baseline *b = &f->baselines[f->baseline_count++];
     struct tfc_verdict v = {.value = TFC_TIME_MAX};
@@ -152,7 +152,7 @@ static tfc_status add_baselines(const struct tfc_place_options *o, const struct 
       tfc_placement_free(rival);
       if (s) TFC_TRY(s, tfc_status_annotate(s, "%s", equals + 1));
     }
-    if (!b->name.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for baselines");
+    if (!b->name.data) TFC_TRY(s, tfc_status_no_memory("baselines"));
     if (wrong) {
       b->note = tfc_arena_str(&f->arena, tfc_str_from(tfc_status_message(wrong)));
       tfc_status_free(wrong);
@@ -174,7 +174,7 @@ static tfc_status save_problem(const char *folder, const struct tfc_problem *p) 
   if (mkdir(folder, 0777) != 0 && errno != EEXIST)
     return tfc_status_make(TFC_DATA_LOSS, "%s: %s", folder, strerror(errno));
   char *graph = tfc_format("%s/graph.json", folder), *machine = tfc_format("%s/machine.yaml", folder);
-  if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for saving the problem");
+  if (!graph || !machine) TFC_TRY(s, tfc_status_no_memory("saving the problem"));
   TFC_TRY(s, tfc_cost_graph_write(p->graph, graph));
   TFC_TRY(s, tfc_machine_write(p->machine, machine));
 out:
@@ -238,7 +238,7 @@ static tfc_status load(const struct tfc_place_options *o, struct tfc_cost_graph 
     const char *equals = strrchr(o->pins[i], '=');
     if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s' is not REGEX=DEVICE", o->pins[i]);
     char *regex = tfc_str_dup((tfc_str){o->pins[i], (size_t)(equals - o->pins[i])});
-    if (!regex) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a pin");
+    if (!regex) TFC_TRY(s, tfc_status_no_memory("a pin"));
     s = tfc_cost_graph_pin(*graph, regex, tfc_str_from(equals + 1), NULL);
     free(regex);
     if (s) goto out;
@@ -369,7 +369,7 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
   tfc_status s = NULL;
   uint32_t rival_count = 0;
   struct tfc_rival *rivals = calloc((size_t)p->device_count + o->baseline_count + 1, sizeof *rivals);
-  if (!rivals) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!rivals) return tfc_status_no_memory(NULL);
   struct tfc_search_options options = o->search;
   int64_t best_single;
   if (options.seconds <= 0 && !options.evaluations) options.seconds = SECONDS;
@@ -444,7 +444,7 @@ static tfc_status measure(const struct tfc_place_options *o, const struct tfc_pr
   struct tfc_solution *solutions = calloc(most + 1u, sizeof *solutions), evaluated = {0};
   char **names = calloc(most + 1u, sizeof *names);
   uint32_t count = 0;
-  if (!rivals || !solutions || !names) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!rivals || !solutions || !names) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < most && !o->evaluate; i++) {
     const bool single = i < p->device_count;
     const char *text = single ? NULL : o->baselines[i - p->device_count], *equals = text ? strchr(text, '=') : NULL;
@@ -458,7 +458,7 @@ static tfc_status measure(const struct tfc_place_options *o, const struct tfc_pr
     if (!runs) continue;
     names[count] = single ? tfc_format("single:%.*s", TFC_STR_ARG(p->machine->devices[i].name))
                           : tfc_str_dup((tfc_str){text, (size_t)(equals - text)});
-    if (!names[count]) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!names[count]) TFC_TRY(s, tfc_status_no_memory(NULL));
     rivals[count] = (struct tfc_elsewhere_rival){names[count], &solutions[count], single};
     count++;
   }

@@ -13,7 +13,6 @@
 #include "profiler/idle.h"
 #include "profiler/store_rows.h"
 #include "profiler/store_runs.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
 struct writer {
@@ -309,7 +308,7 @@ static tfc_status add_account(const struct writer *w) {
   tfc_status s = NULL;
   tell_ending(w->r, &ending);
   if (w->r->search) tfc_search_account_tell(&w->r->search->learned, &learning);
-  if (ending.failed || learning.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  if (ending.failed || learning.failed) TFC_TRY(s, tfc_status_no_memory("a report"));
   TFC_TRY(s, tfc_store_set_state(w->store, w->run, "ending", (tfc_str){ending.data, ending.size}));
   if (learning.size)
     TFC_TRY(s, tfc_store_set_state(w->store, w->run, "learning", (tfc_str){learning.data, learning.size}));
@@ -382,7 +381,7 @@ tfc_status tfc_record_write(const struct tfc_record *r, struct tfc_store *store,
   tfc_device_id *single = calloc(p->unit_count + 1u, sizeof *single);
   tfc_status s = NULL;
   w.verdict.memory = calloc(p->device_count + 1u, sizeof *w.verdict.memory);
-  if (!single || !w.verdict.memory) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  if (!single || !w.verdict.memory) TFC_TRY(s, tfc_status_no_memory("a report"));
   TFC_TRY(s, tfc_simulator_create(p, &simulator));
   tfc_simulate(simulator, r->answer->device, r->answer->rank, TFC_TIME_MAX, &w.verdict);
   TFC_TRY(s, tfc_simulate_timeline(simulator, r->answer->device, r->answer->rank, &w.timeline));

@@ -38,7 +38,7 @@ struct tfc_activity {
 
 tfc_status tfc_activity_create(struct tfc_activity **out) {
   struct tfc_activity *a = calloc(1, sizeof *a);
-  if (!a) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!a) return tfc_status_no_memory(NULL);
   pthread_mutex_init(&a->lock, NULL);
   *out = a;
   return NULL;
@@ -194,7 +194,7 @@ static bool attribute(const struct tfc_activity *a, uint32_t step, struct tfc_ac
 
 static tfc_status take_calls(const struct tfc_activity *a, struct tfc_activity_result *out) {
   for (size_t i = 0; i < a->calls.count; i++)
-    if (!tfc_array_push(&out->calls, a->calls.data[i])) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&out->calls, a->calls.data[i])) return tfc_status_no_memory(NULL);
   if (out->calls.count) qsort(out->calls.data, out->calls.count, sizeof *out->calls.data, by_time);
   out->waits_broken = a->waits_broken;
   size_t kept = 0;
@@ -283,7 +283,7 @@ static tfc_status take(struct tfc_activity *a, uint32_t step, struct tfc_activit
       out->out_of_order++;
       continue;
     }
-    if (!tfc_array_push(&out->works, w)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&out->works, w)) return tfc_status_no_memory(NULL);
   }
   out->dropped = a->dropped;
   if (out->works.count == 0) return NULL;

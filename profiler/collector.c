@@ -12,7 +12,7 @@ tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device
   struct tfc_collector *c = calloc(1, sizeof *c);
   // buffers of the devices, of the thread that runs steps, and of the copying threads
   if (!c || !(c->sink.buffers = calloc(2 * (size_t)device_count + 1, sizeof *c->sink.buffers)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_status_no_memory(NULL));
   c->device_count = device_count;
   c->sink.buffer_count = device_count + 1;
   c->sink.copies = c->sink.buffers + device_count + 1;
@@ -110,7 +110,7 @@ static tfc_status take(const struct tfc_trace_record *r, struct tfc_collector *c
         (struct tfc_dispatch){{begin, duration, r->id, r->device, duration, begin + duration}, r->bytes});
   else if (!async || !async[r->id])
     kept = tfc_array_push(&p->ops, (struct tfc_profile_op){begin, duration, r->id, r->device, -1, -1});
-  return kept ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return kept ? NULL : tfc_status_no_memory(NULL);
 }
 
 tfc_status tfc_collector_drain(struct tfc_collector *c, const struct tfc_collector_names *names, const bool *async,
@@ -119,7 +119,7 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const struct tfc_collect
   p->allocated = 0;
   p->gpu_busy_ns = p->gpu_attributed_ns = 0;
   c->dispatches.count = 0;
-  if (!tfc_array_resize(&p->busy, c->device_count)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!tfc_array_resize(&p->busy, c->device_count)) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < 2 * c->device_count + 1; i++) {
     const struct tfc_trace_buffer *b = &c->sink.buffers[i];
     if (b->dropped) return tfc_status_make(TFC_ABORTED, "trace: %zu records found no room", b->dropped);
@@ -137,7 +137,7 @@ tfc_status tfc_collector_drain(struct tfc_collector *c, const struct tfc_collect
   if (p->transfers.count) qsort(p->transfers.data, p->transfers.count, sizeof *p->transfers.data, by_start_transfer);
   int64_t first = p->ops.data[0].start_ns, last = first;
   int64_t *end = calloc(c->device_count, sizeof *end); // of each device's last operation
-  if (!end) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!end) return tfc_status_no_memory(NULL);
   tfc_status s = NULL;
   for (size_t i = 0; i < p->ops.count && !s; i++) {
     struct tfc_profile_op *o = &p->ops.data[i];

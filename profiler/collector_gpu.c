@@ -34,7 +34,7 @@ static void name_graph_node(struct tfc_trace_sink *sink, uint16_t device, uint64
 static tfc_status use_events(struct tfc_collector *c) {
   size_t capacity = c->sink.buffers[0].capacity;
   c->sink.executions = calloc(c->device_count, sizeof *c->sink.executions);
-  if (!c->sink.executions) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!c->sink.executions) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < c->device_count; i++) {
     if (!c->own[i]) continue;
     struct tfc_trace_buffer *b = &c->sink.executions[i];
@@ -50,8 +50,7 @@ tfc_status tfc_collector_watch(struct tfc_collector *c, const struct tfc_device_
   c->set = set;
   for (uint32_t d = 0; d < set->count; d++) any |= set->devices[d]->driver->on_its_own;
   if (!any) return NULL;
-  if (!c->own && !(c->own = calloc(c->device_count + 1u, sizeof *c->own)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!c->own && !(c->own = calloc(c->device_count + 1u, sizeof *c->own))) return tfc_status_no_memory(NULL);
   for (uint32_t d = 0; d < set->count && d < c->device_count; d++) c->own[d] = set->devices[d]->driver->on_its_own;
   tfc_status refusal = tfc_gpu_profiler_get(&c->profiler, &c->activity);
   free(c->timer);
@@ -66,7 +65,7 @@ tfc_status tfc_collector_watch(struct tfc_collector *c, const struct tfc_device_
     c->sink.op_end = mark_end;
     c->sink.graph_node = name_graph_node;
   }
-  return c->timer ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return c->timer ? NULL : tfc_status_no_memory(NULL);
 }
 
 const char *tfc_collector_timer(const struct tfc_collector *c) {
@@ -200,7 +199,7 @@ static tfc_status distrust(struct tfc_collector *c, tfc_status reason) {
   char *timer = tfc_format("CUDA events: %s cannot be relied on: %s", c->profiler->name, tfc_status_message(reason));
   tfc_status s = tfc_gpu_profiler_record(false);
   tfc_status_free(s);
-  s = timer ? use_events(c) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  s = timer ? use_events(c) : tfc_status_no_memory(NULL);
   if (s) {
     free(timer);
     tfc_status_free(reason);
@@ -238,12 +237,12 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_col
   p->gpu_busy_ns = r->busy_ns;
   p->gpu_attributed_ns = r->attributed_ns;
   for (size_t i = 0; i < r->works.count; i++)
-    if (!tfc_array_push(&p->works, r->works.data[i])) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&p->works, r->works.data[i])) return tfc_status_no_memory(NULL);
   for (size_t i = 0; i < r->calls.count; i++)
-    if (!tfc_array_push(&p->calls, r->calls.data[i])) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&p->calls, r->calls.data[i])) return tfc_status_no_memory(NULL);
   if (r->works.count) qsort(r->works.data, r->works.count, sizeof *r->works.data, by_owner);
   size_t *dated = calloc(p->transfers.count + 1, sizeof *dated);
-  if (!dated) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!dated) return tfc_status_no_memory(NULL);
   tfc_status s = NULL;
   size_t last = SIZE_MAX; // the operation of the last work
   for (size_t i = 0; i < r->works.count && !s; i++) {
@@ -259,7 +258,7 @@ tfc_status tfc_collector_drain_gpu(struct tfc_collector *c, const struct tfc_col
       continue;
     }
     struct tfc_profile_op made = {w->start_ns, w->end_ns - w->start_ns, w->uid, w->device, -1, -1};
-    if (!tfc_array_push(&p->ops, made)) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&p->ops, made)) s = tfc_status_no_memory(NULL);
     last = p->ops.count - 1;
   }
   free(dated);
@@ -291,7 +290,7 @@ tfc_status tfc_collector_join_dispatches(struct tfc_collector *c, struct tfc_ste
     }
     d.start_ns += d.duration_ns;
     d.duration_ns = 0;
-    if (!tfc_array_push(&p->ops, d)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&p->ops, d)) return tfc_status_no_memory(NULL);
   }
   return NULL;
 }

@@ -20,7 +20,7 @@ tfc_status tfc_cost_table_create(uint32_t node_count, uint32_t kind_count, struc
   if (t) t->cells = calloc((size_t)node_count * kind_count + 1, sizeof *t->cells);
   if (!t || !t->cells) {
     free(t);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   t->node_count = node_count, t->kind_count = kind_count;
   *out = t;
@@ -38,8 +38,7 @@ tfc_status tfc_cost_table_put(struct tfc_cost_table *t, uint32_t node, uint32_t 
   if (node >= t->node_count || kind >= t->kind_count || !isfinite(us) || us < 0)
     return tfc_status_make(TFC_ABORTED, "cost table: %g us for node %u on kind %u is no measurement", us, node, kind);
   struct cell *c = &t->cells[(size_t)node * t->kind_count + kind];
-  if (!c->samples && !(c->samples = malloc(KEPT * sizeof *c->samples)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!c->samples && !(c->samples = malloc(KEPT * sizeof *c->samples))) return tfc_status_no_memory(NULL);
   c->samples[c->next] = (float)us;
   c->next = (c->next + 1) % KEPT;
   if (c->count == 0 || us < (double)c->fastest) c->fastest = (float)us;
@@ -69,7 +68,7 @@ tfc_status tfc_fusion_init(struct tfc_fusion *f, const uint32_t *done_by, uint32
   made.member = calloc(node_count + 1u, sizeof *made.member);
   if (!made.first || !made.member) {
     tfc_fusion_deinit(&made);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   for (uint32_t n = 0; n < node_count; n++)
     if (done_by[n] < node_count && done_by[n] != n) made.first[done_by[n] + 2]++;
@@ -137,7 +136,7 @@ tfc_status tfc_cost_table_add(struct tfc_cost_table *t, const struct tfc_step_pr
   int64_t *end = calloc(device_count + 1u, sizeof *end);
   // by node, because some nodes run as several operations (packing, then using)
   double *us = calloc(t->node_count + 1u, sizeof *us);
-  if (!end || !us) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!end || !us) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (size_t i = 0; i < p->ops.count; i++) {
     const struct tfc_profile_op *o = &p->ops.data[i];
     uint32_t busy = busy_devices(o, end, kind_of_device, device_count);

@@ -45,7 +45,7 @@ tfc_status tfc_idle_find(struct tfc_step_profile *p, int64_t short_gap_ns) {
     int64_t at; // when the last operation ended
     bool ran;
   } *last = calloc(devices + 1, sizeof *last);
-  if (!last) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!last) return tfc_status_no_memory(NULL);
   for (size_t d = 0; d < devices; d++) p->busy.data[d].idle = (struct tfc_idle){0};
   for (size_t i = 0; i < p->ops.count; i++) {
     const struct tfc_profile_op *o = &p->ops.data[i];

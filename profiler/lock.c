@@ -75,7 +75,7 @@ tfc_status tfc_lock_take(const char *path, const char *purpose, struct tfc_lock 
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "%s: held by %s", path, n > 0 ? text : "another process");
   }
   lock = malloc(sizeof *lock);
-  if (!lock) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!lock) TFC_TRY(s, tfc_status_no_memory(NULL));
   say_who(fd, purpose);
   *lock = (struct tfc_lock){fd}, fd = -1;
   *out = lock;
@@ -100,7 +100,7 @@ tfc_status tfc_lock_path(const char *name, char **out) {
       return tfc_status_make(TFC_DATA_LOSS, "%s: not a folder that this user alone may write; remove it", folder);
   }
   *out = tfc_format("%s/%s", folder, name);
-  return *out ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return *out ? NULL : tfc_status_no_memory(NULL);
 }
 
 void tfc_lock_release(struct tfc_lock *lock) {

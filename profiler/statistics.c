@@ -33,7 +33,7 @@ tfc_status tfc_bootstrap_ratio(const struct tfc_block_pair *pairs, uint32_t coun
   }
   double *a = calloc(most_a * count + 1, sizeof *a), *b = calloc(most_b * count + 1, sizeof *b);
   double *ratios = calloc((size_t)rounds + 1, sizeof *ratios);
-  if (!a || !b || !ratios) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!a || !b || !ratios) TFC_TRY(s, tfc_status_no_memory(NULL));
   struct tfc_interval result = {NAN, NAN, NAN};
   if (total_a == 0 || total_b == 0) goto done;
   size_t na = 0, nb = 0;

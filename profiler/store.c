@@ -13,7 +13,6 @@
 
 #include "profiler/schema.h"
 #include "runtime/base/file.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
 enum { WAL_SAFE_VERSION = 3051003, PAGE = 8192, BUSY_MS = 10000 };
@@ -85,7 +84,7 @@ static tfc_status check_objects(struct tfc_store *store, bool write, bool *out_v
       sqlite3_exec(own, tfc_schema_views, NULL, NULL, NULL) != SQLITE_OK ||
       sqlite3_prepare_v2(own, "SELECT type, sql FROM sqlite_schema WHERE name = ? COLLATE NOCASE", -1, &ours, NULL) !=
           SQLITE_OK)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a database");
+    TFC_TRY(s, tfc_status_no_memory("a database"));
   if (sqlite3_prepare_v2(store->db,
                          "SELECT type, tbl_name, sql FROM sqlite_schema WHERE type IN ('view', 'trigger') OR "
                          "sql LIKE 'CREATE VIRTUAL%'",
@@ -190,7 +189,7 @@ static tfc_status probe(struct tfc_store *store, const char *path) {
   struct statvfs fs;
   char *name = tfc_format("%s.%d.probe", path, (int)getpid());
   int fd = -1;
-  if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!name) return tfc_status_no_memory(NULL);
   static const char block[65536];
   unlink(name);
   fd = tfc_os.open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -243,7 +242,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
   struct stat st;
   char *lock_path = NULL;
   struct tfc_store *store = calloc(1, sizeof *store);
-  if (!store || !(store->path = tfc_str_dup(tfc_str_from(path)))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!store || !(store->path = tfc_str_dup(tfc_str_from(path)))) TFC_TRY(s, tfc_status_no_memory(NULL));
   bool there = stat(path, &st) == 0;
   if (there && S_ISDIR(st.st_mode))
     TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: a folder, not a database", path);
@@ -251,7 +250,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
     TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: not a regular file", path);
   if (!options->write && !there) TFC_FAIL(s, TFC_NOT_FOUND, "%s: %s", path, strerror(errno));
   if (options->write) {
-    if (!(lock_path = tfc_format("%s.lock", path))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!(lock_path = tfc_format("%s.lock", path))) TFC_TRY(s, tfc_status_no_memory(NULL));
     s = tfc_lock_take(lock_path, options->purpose, &store->lock);
     if (tfc_status_code(s) == TFC_FAILED_PRECONDITION) {
       tfc_status held = s;
@@ -307,9 +306,9 @@ out:
 tfc_status tfc_store_open_memory(struct tfc_store **out) {
   tfc_status s = NULL;
   struct tfc_store *store = calloc(1, sizeof *store);
-  if (!store || !(store->path = tfc_str_dup(TFC_STR("")))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!store || !(store->path = tfc_str_dup(TFC_STR("")))) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (sqlite3_open_v2(":memory:", &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a database");
+    TFC_TRY(s, tfc_status_no_memory("a database"));
   TFC_TRY(s, prepare_schema(store, true));
   *out = store, store = NULL;
 out:

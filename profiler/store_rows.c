@@ -240,5 +240,5 @@ tfc_status tfc_store_get_tuning(struct tfc_store *store, char **out_lines) {
   sqlite3_finalize(q);
   *out_lines = tfc_format("%s", text.data ? text.data : "");
   tfc_text_deinit(&text);
-  return *out_lines ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return *out_lines ? NULL : tfc_status_no_memory(NULL);
 }

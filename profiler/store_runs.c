@@ -23,7 +23,7 @@ static tfc_status ask_text(struct tfc_store *store, const char *sql, int64_t run
   } else {
     const void *data = sqlite3_column_blob(q, 0);
     tfc_text_add(out, (tfc_str){data ? data : "", (size_t)sqlite3_column_bytes(q, 0)});
-    if (out->failed) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (out->failed) s = tfc_status_no_memory(NULL);
   }
 out:
   sqlite3_finalize(q);

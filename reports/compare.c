@@ -273,7 +273,7 @@ static tfc_status list_operations(const struct side *sides, uint32_t count, stru
   TFC_TRY(s, tfc_table_init(t, columns));
   for (uint32_t i = 0; i < count; i++) most += sides[i].totals.row_count;
   struct type *types = TFC_ARENA_ARRAY(&lists->arena, struct type, (size_t)most + 1);
-  if (!types) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!types) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < count; i++)
     for (uint32_t r = 0; r < sides[i].totals.row_count; r++) {
       tfc_str op = tfc_table_cell(&sides[i].totals, r, 0)->text;
@@ -555,7 +555,7 @@ tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint
   struct tfc_report_lists lists = {.names = {"runs", "operations", "moved", "devices", "traffic"}};
   struct side *sides = calloc((size_t)count + 1, sizeof *sides);
   tfc_status s = NULL;
-  if (!sides) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!sides) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < count; i++) TFC_TRY(s, load(store, runs[i], i ? &sides[0] : NULL, &sides[i]));
   lists.count = TFC_COMPARE_TABLES;
   TFC_TRY(s, list_runs(sides, count, &lists));
@@ -573,7 +573,7 @@ tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint
   if (measured)
     tfc_text_printf(&lists.text, "\nRuns are not measured in turns; what the machine did meanwhile shows in rivals\n"
                                  "(undivided, single device).\n");
-  if (lists.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (lists.text.failed) TFC_TRY(s, tfc_status_no_memory(NULL));
   *out = lists;
   lists = (struct tfc_report_lists){0};
 out:

@@ -54,7 +54,7 @@ static tfc_status add_share(struct shares *all, struct tfc_arena *arena, const s
   if (all->count == all->capacity) {
     uint32_t grown = all->capacity ? 2 * all->capacity : 64;
     struct share *items = TFC_ARENA_ARRAY(arena, struct share, grown);
-    if (!items) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!items) return tfc_status_no_memory(NULL);
     if (all->count) memcpy(items, all->items, all->count * sizeof *items);
     all->items = items, all->capacity = grown;
   }
@@ -312,7 +312,7 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
     tfc_text_printf(text, "\nStep %lld, nearest to the median, which ends after %s:\n", (long long)args.step,
                     us_text(a, us_of(end)));
   print_path(&lists.tables[0], us_of(end), text);
-  if (text->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (text->failed) TFC_TRY(s, tfc_status_no_memory(NULL));
   *out = lists;
   lists = (struct tfc_report_lists){0};
 out:

@@ -64,7 +64,7 @@ static tfc_status choice_us(struct tfc_store *store, struct tfc_query_args args,
   if (placement != placement) return NULL;
   args.placement = (int64_t)placement;
   TFC_TRY(s, tfc_table_query(store, choice_sql, &args, &steps));
-  if (!(us = malloc((steps.row_count + 1u) * sizeof *us))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(us = malloc((steps.row_count + 1u) * sizeof *us))) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t at = 0; at < steps.row_count; blocks++) {
     const double block = tfc_table_number(&steps, at, "block");
     size_t count = 0;

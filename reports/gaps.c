@@ -210,7 +210,7 @@ tfc_status tfc_report_gaps(struct tfc_store *store, int64_t run_id, struct tfc_r
   tfc_report_still(&lists, &still);
   if (still.size) tfc_text_printf(text, "  %s.\n", still.data);
   tfc_text_deinit(&still);
-  if (text->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (text->failed) TFC_TRY(s, tfc_status_no_memory(NULL));
   *out = lists;
   lists = (struct tfc_report_lists){0};
 out:

@@ -61,7 +61,7 @@ void tfc_html_query(struct tfc_text *out, const char *summary, const char *sql) 
 tfc_status tfc_html_write(const struct tfc_text *html, const char *dir) {
   char *path = tfc_format("%s/index.html", dir);
   tfc_status s = NULL;
-  if (!path || html->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  if (!path || html->failed) TFC_TRY(s, tfc_status_no_memory("a report"));
   if (mkdir(dir, 0777) != 0 && errno != EEXIST)
     TFC_FAIL(s, TFC_DATA_LOSS, "%s: the report's directory cannot be made: %s", dir, strerror(errno));
   TFC_TRY(s, tfc_file_write(path, (tfc_str){html->data, html->size}));

@@ -94,7 +94,7 @@ tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc
                               "that take over an input's memory, count once. What a loop makes counts from\n"
                               "its first round to its last.\n");
   if (unknown) tfc_text_printf(text, "%s\n", tfc_report_peak_note);
-  if (text->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (text->failed) TFC_TRY(s, tfc_status_no_memory(NULL));
   *out = lists;
   lists = (struct tfc_report_lists){0};
 out:

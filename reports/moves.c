@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
-
 const char tfc_report_sql_links[] =
     "SELECT s.device_id AS source_id, d.device_id AS target_id, l.bytes, l.time_us FROM v_link l JOIN v_device s ON"
     " s.run_id = l.run_id AND s.name = l.source JOIN v_device d ON d.run_id = l.run_id AND d.name = l.target WHERE"
@@ -227,7 +225,7 @@ static tfc_status estimate_moves(struct tfc_store *store, const struct tfc_query
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_links, args, &m.links));
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_units, args, &m.nodes));
   m.first_link = calloc(t->op_count + 2u, sizeof *m.first_link);
-  if (!m.first_link) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  if (!m.first_link) TFC_TRY(s, tfc_status_no_memory("a report"));
   for (uint32_t l = 0; l < t->link_count; l++) m.first_link[t->links[l].op + 1]++;
   for (uint32_t i = 0; i < t->op_count; i++) m.first_link[i + 1] += m.first_link[i];
   TFC_TRY(s, try_moves(&m));

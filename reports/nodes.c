@@ -49,7 +49,7 @@ static tfc_status add_slack(struct tfc_table *t, const struct tfc_traced *traced
   for (uint32_t i = 0; i < traced->op_count; i++)
     if (traced->ops[i].node >= nodes) nodes = traced->ops[i].node + 1;
   int64_t *slack = TFC_ARENA_ARRAY(&arena, int64_t, (size_t)nodes + 1);
-  if (!slack) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!slack) return tfc_status_no_memory(NULL);
   for (uint32_t n = 0; n < nodes; n++) slack[n] = -1;
   for (uint32_t i = 0; i < traced->op_count; i++) {
     const struct tfc_traced_op *o = &traced->ops[i];
@@ -117,7 +117,7 @@ tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_
                   "Bytes: of the outputs; -: they have no shape before they run.\n"
                   "Slack: how much later it could have ended in a step that takes no longer%s.\n",
                   traced.edge_count ? "" : "\n(this run has no edges that would tell)");
-  if (lists.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (lists.text.failed) TFC_TRY(s, tfc_status_no_memory(NULL));
   *out = lists;
   lists = (struct tfc_report_lists){0};
 out:

@@ -183,7 +183,7 @@ static tfc_status add_plots(struct tfc_page *p) {
   for (int place = 0; tfc_plot_next(place, &place) != NULL;) count++;
   const char **names = calloc(count + 1, sizeof *names);
   struct tfc_plot *drawn = calloc(count + 1, sizeof *drawn);
-  if (!names || !drawn) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!names || !drawn) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (int place = 0; k < count; k++) names[k] = tfc_plot_next(place, &place);
   TFC_TRY(s, tfc_plots_draw(p->store, names, count, &p->args, p->scale, drawn));
   for (uint32_t i = 0; i < count; i++) {
@@ -291,7 +291,7 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
   TFC_TRY(s, tfc_report_focus(store, run_id, &p.args));
   TFC_TRY(s, load(&p));
   title = tfc_format("%.*s: where each operation runs", TFC_STR_ARG(tfc_page_base_name(tfc_page_text(&p, "graph"))));
-  if (!title) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!title) TFC_TRY(s, tfc_status_no_memory(NULL));
   tfc_html_begin(out, tfc_str_from(title), true);
   tfc_page_head(&p);
   TFC_TRY(s, tfc_report_ending(store, &p.args, &p.run, &ending));
@@ -319,7 +319,7 @@ tfc_status tfc_report_html(struct tfc_store *store, int64_t run_id, struct tfc_t
                  "<footer>Every figure on this page can be computed from the views of the database; the queries are "
                  "beside them.</footer>\n");
   tfc_html_end(out, true);
-  if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (out->failed) TFC_TRY(s, tfc_status_no_memory(NULL));
 out:
   tfc_placement_free(p.document);
   tfc_traced_deinit(&p.traced);

@@ -112,7 +112,7 @@ static tfc_status load(struct map *m, struct tfc_table *rows, struct member ***o
   struct member **sorted = TFC_ARENA_ARRAY(&m->arena, struct member *, (size_t)rows->row_count + 1);
   m->members = TFC_ARENA_ARRAY(&m->arena, struct member, (size_t)rows->row_count + 1);
   m->device_us = TFC_ARENA_ARRAY(&m->arena, double, (size_t)p->devices.row_count + 1);
-  if (!m->members || !sorted || !m->device_us) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!m->members || !sorted || !m->device_us) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t r = 0; r < rows->row_count; r++) {
     const struct tfc_cell *node = tfc_table_cell(rows, r, 0);
     double us = tfc_table_cell(rows, r, 3)->real;
@@ -422,7 +422,7 @@ static tfc_status find_cuts(struct map *m, struct member **sorted, const struct 
   const uint32_t devices = m->p->devices.row_count, pairs = BOXES * (BOXES + 1);
   struct cut *cuts = TFC_ARENA_ARRAY(&m->arena, struct cut, pairs);
   uint32_t *seen = TFC_ARENA_ARRAY(&m->arena, uint32_t, (size_t)devices + 1), tensor = 0, count = 0;
-  if (!cuts || !seen) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!cuts || !seen) return tfc_status_no_memory(NULL);
   memset(cuts, 0, pairs * sizeof *cuts);
   memset(seen, 0, ((size_t)devices + 1) * sizeof *seen);
   for (uint32_t r = 0, e = 0; moved && r < moved->row_count; r++) {
@@ -584,7 +584,7 @@ static tfc_status add_content(struct map *m, struct member **sorted) {
     tfc_page_add(p, "<p class=\"note\">No other placement stands beside it: %s.</p>\n", m->alone);
   uint32_t last = sorted[m->all_count - 1]->node;
   p->box_of = calloc((size_t)last + 1, sizeof *p->box_of);
-  if (!p->box_of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p->box_of) TFC_TRY(s, tfc_status_no_memory(NULL));
   p->box_node_count = last + 1;
   for (uint32_t i = 0; i <= last; i++) p->box_of[i] = TFC_NONE;
   for (uint32_t i = 0; i < m->count; i++) p->box_of[m->members[i].node] = m->members[i].box;
@@ -601,7 +601,7 @@ tfc_status tfc_page_map(struct tfc_page *p) {
   struct tfc_table rows = {0}, rival = {0};
   struct member **sorted = NULL;
   tfc_status s = NULL;
-  if (!m) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!m) return tfc_status_no_memory(NULL);
   m->p = p;
   p->args.other = -1;
   TFC_TRY(s, tfc_table_query(p->store,

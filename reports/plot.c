@@ -339,7 +339,7 @@ static tfc_status draw(struct tfc_plot *plots, const char *const *names, uint32_
     for (int w = 0; w < WIDTHS && !plots[i].note.size && !plots[i].left_out; w++)
       add_drawing(&input, names[i], widths[w], colours, args, scale, &d[i]);
   if (!input.size) return NULL;
-  if (input.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (input.failed) TFC_TRY(s, tfc_status_no_memory(NULL));
   tfc_status failed = run_gnuplot(&input, &svg);
   if (!failed && !take_pictures(&svg, plots, names, count))
     failed = tfc_status_make(TFC_INTERNAL, "gnuplot drew fewer pictures than it was asked for");
@@ -367,7 +367,7 @@ tfc_status tfc_plots_draw(struct tfc_store *store, const char *const *names, uin
   struct tfc_plot *plots = calloc(count + 1u, sizeof *plots);
   struct drawing *d = calloc(count + 1u, sizeof *d);
   tfc_status s = NULL;
-  if (!plots || !d) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!plots || !d) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, make_colours(store, args, &colours));
   for (uint32_t i = 0; i < count; i++) {
     char *file = tfc_format("%.*s.gp", (int)strcspn(names[i], "."), names[i]);
@@ -380,7 +380,7 @@ tfc_status tfc_plots_draw(struct tfc_store *store, const char *const *names, uin
   TFC_TRY(s, draw(plots, names, count, d, &colours, args, scale));
   for (uint32_t i = 0; i < count; i++)
     if (plots[i].svg.failed || plots[i].narrow.failed || plots[i].queries.failed || plots[i].note.failed)
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < count; i++) out[i] = plots[i], plots[i] = (struct tfc_plot){0};
 out:
   for (uint32_t i = 0; i < count && plots && d; i++) {

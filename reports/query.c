@@ -7,7 +7,7 @@ tfc_status tfc_table_add(struct tfc_table *t, struct tfc_cell **out_row) {
   if (t->row_count == t->row_capacity) {
     uint32_t grown = t->row_capacity ? 2 * t->row_capacity : 64;
     struct tfc_cell *cells = TFC_ARENA_ARRAY(&t->arena, struct tfc_cell, (size_t)grown * t->column_count);
-    if (!cells) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!cells) return tfc_status_no_memory(NULL);
     if (t->row_count) memcpy(cells, t->cells, (size_t)t->row_count * t->column_count * sizeof *cells);
     t->cells = cells, t->row_capacity = grown;
   }
@@ -20,7 +20,7 @@ tfc_status tfc_table_init(struct tfc_table *table, const char *const *columns) {
   struct tfc_table t = {0};
   while (columns[t.column_count]) t.column_count++;
   t.names = TFC_ARENA_ARRAY(&t.arena, const char *, (size_t)t.column_count + 1);
-  if (!t.names) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t.names) return tfc_status_no_memory(NULL);
   for (uint32_t c = 0; c < t.column_count; c++) t.names[c] = columns[c];
   *table = t;
   return NULL;
@@ -87,7 +87,7 @@ tfc_status tfc_table_query(struct tfc_store *store, const char *sql, const struc
   }
   t.column_count = (uint32_t)sqlite3_column_count(statement);
   t.names = TFC_ARENA_ARRAY(&t.arena, const char *, (size_t)t.column_count + 1);
-  if (!t.names) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t.names) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t c = 0; c < t.column_count; c++)
     t.names[c] = tfc_arena_str(&t.arena, tfc_str_from(sqlite3_column_name(statement, (int)c))).data;
   while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {

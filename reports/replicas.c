@@ -49,7 +49,7 @@ tfc_status tfc_report_replicas(const struct tfc_report_replicas_page *page, cons
   struct tfc_plot plot = {0};
   tfc_text_printf(&title, "%s: replicas", page->graph);
   add_rows(page, &rows);
-  if (rows.failed || title.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  if (rows.failed || title.failed) TFC_TRY(s, tfc_status_no_memory("a report"));
   tfc_html_begin(&html, (tfc_str){title.data, title.size}, false);
   tfc_text_printf(&html, "<h1>");
   tfc_html_escape(&html, (tfc_str){title.data, title.size});

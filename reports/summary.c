@@ -155,7 +155,7 @@ static tfc_status list_modelled(const struct tfc_table *path, const struct tfc_t
       const tfc_str source = tfc_table_text(path, r, "source");
       char *name =
           tfc_format("%.*s: transfer, %.*s to %.*s", TFC_STR_ARG(node), TFC_STR_ARG(source), TFC_STR_ARG(device));
-      if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+      if (!name) return tfc_status_no_memory("a report");
       tfc_status s = add_winning(tfc_str_from(name), time, 0, out, arena);
       free(name);
       TFC_RETURN_IF_ERROR(s);
@@ -188,10 +188,10 @@ static tfc_status list_winnings(const struct tfc_table *path, const struct tfc_t
   TFC_TRY(s, tfc_table_init(out, columns));
   for (uint32_t n = 0; n < nodes->row_count; n++)
     if (!tfc_strmap_put(&row_of, tfc_table_cell(nodes, n, 0)->text, n, NULL))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+      TFC_TRY(s, tfc_status_no_memory("a report"));
   for (uint32_t r = 0; r < medians->row_count; r++)
     if (!tfc_intmap_put(&first, (uint64_t)tfc_table_find(medians, r, "node_id")->integer, r, NULL))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+      TFC_TRY(s, tfc_status_no_memory("a report"));
   TFC_TRY(s, modelled ? list_modelled(path, nodes, &row_of, devices, out, arena)
                       : list_measured(path, nodes, &row_of, medians, &first, rates, out, arena));
   if (out->row_count) qsort(out->cells, out->row_count, out->column_count * sizeof *out->cells, most_won);
@@ -211,15 +211,14 @@ static tfc_status find_medians(struct tfc_store *store, const struct tfc_query_a
   for (uint32_t n = 0; n < nodes->row_count; n++)
     if (!tfc_strmap_put(&id_of, tfc_table_cell(nodes, n, 0)->text, (uint64_t)tfc_table_cell(nodes, n, 4)->integer,
                         NULL))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+      TFC_TRY(s, tfc_status_no_memory("a report"));
   tfc_text_printf(&ids, "-1");
   for (uint32_t r = 0; r < path->row_count; r++) {
     const uint64_t *id = tfc_strmap_get(&id_of, tfc_table_text(path, r, "node"));
     if (id && tfc_str_is(tfc_table_text(path, r, "kind"), "operation"))
       tfc_text_printf(&ids, ",%llu", (unsigned long long)*id);
   }
-  if (ids.failed || !(sql = tfc_format(sql_medians, ids.data)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a report");
+  if (ids.failed || !(sql = tfc_format(sql_medians, ids.data))) TFC_TRY(s, tfc_status_no_memory("a report"));
   TFC_TRY(s, tfc_table_query(store, sql, args, medians));
 out:
   tfc_strmap_deinit(&id_of);

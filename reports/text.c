@@ -221,7 +221,7 @@ static tfc_status add_warnings(struct tfc_store *store, const struct tfc_query_a
   TFC_TRY(s, tfc_table_query(store, tfc_report_sql_warnings, args, &t));
   for (uint32_t r = 0; r < t.row_count && r < TFC_REPORT_WARNINGS; r++) {
     char *text = tfc_format("warning: %.*s", TFC_STR_ARG(tfc_table_text(&t, r, "text")));
-    if (!text) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!text) TFC_TRY(s, tfc_status_no_memory(NULL));
     add_wrapped(out, "  ", tfc_str_from(text));
     free(text);
   }
@@ -252,7 +252,7 @@ tfc_status tfc_report_explain(struct tfc_store *store, int64_t run_id, struct tf
   TFC_TRY(s, add_ending(store, &args, &run, false, out));
   TFC_TRY(s, add_warnings(store, &args, out));
   TFC_TRY(s, tfc_report_summary(store, &args, out));
-  if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (out->failed) TFC_TRY(s, tfc_status_no_memory(NULL));
 out:
   tfc_table_deinit(&run);
   return s;
@@ -475,7 +475,7 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   if (*math) tfc_text_printf(out, "\n  products and convolutions of float32 on GPUs: %s\n", math);
   idle_causes(&devices, out);
   TFC_TRY(s, tfc_report_summary(store, &args, out));
-  if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (out->failed) TFC_TRY(s, tfc_status_no_memory(NULL));
 out:
   tfc_table_deinit(&run);
   tfc_table_deinit(&results);

@@ -55,8 +55,7 @@ static tfc_status gzip_text(const struct tfc_text *text, struct tfc_text *out) {
   unsigned char buffer[65536];
   tfc_status s = NULL;
   int rc;
-  if (deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return tfc_status_no_memory(NULL);
   if (text->size > UINT32_MAX) TFC_FAIL(s, TFC_UNIMPLEMENTED, "a trace of more than 4 GiB");
   z.next_in = (unsigned char *)text->data, z.avail_in = (uInt)text->size;
   do {
@@ -64,7 +63,7 @@ static tfc_status gzip_text(const struct tfc_text *text, struct tfc_text *out) {
     rc = deflate(&z, Z_FINISH);
     tfc_text_add(out, (tfc_str){(const char *)buffer, sizeof buffer - z.avail_out});
   } while (rc == Z_OK);
-  if (rc != Z_STREAM_END || out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (rc != Z_STREAM_END || out->failed) TFC_TRY(s, tfc_status_no_memory(NULL));
 out:
   deflateEnd(&z);
   return s;
@@ -307,7 +306,7 @@ tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const struc
              tfc_store_path(store), (long long)tfc_table_cell(&steps, 0, 0)->integer,
              (long long)tfc_table_cell(&steps, steps.row_count - 1, 0)->integer);
   tfc_text_printf(&w.text, "\n]}\n");
-  if (w.text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (w.text.failed) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (tfc_str_ends(tfc_str_from(path), ".gz")) TFC_TRY(s, gzip_text(&w.text, &packed));
   TFC_TRY(
       s, tfc_file_write(path, packed.size ? (tfc_str){packed.data, packed.size} : (tfc_str){w.text.data, w.text.size}));

@@ -73,7 +73,7 @@ static tfc_status load_rows(struct tfc_store *store, const struct tfc_query_args
              tfc_store_path(store), (long long)args->run);
   t->ops = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_op, t->op_count);
   t->transfers = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_transfer, (size_t)t->transfer_count + 1);
-  if (!t->ops || !t->transfers) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t->ops || !t->transfers) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < t->op_count; i++) {
     int64_t start = ns(&t->op_rows, i, 2);
     t->ops[i] = (struct tfc_traced_op){.node = (uint32_t)whole(&t->op_rows, i, 0, 0),
@@ -110,7 +110,7 @@ static tfc_status load_edges(const struct tfc_table *edge_rows, struct tfc_trace
   tfc_status s = NULL;
   t->edge_count = rows.row_count;
   w->edges = TFC_ARENA_ARRAY(&t->arena, struct edge, (size_t)rows.row_count + 1);
-  if (!w->edges) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!w->edges) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < rows.row_count; i++) {
     struct edge *e = &w->edges[i];
     *e =
@@ -139,7 +139,7 @@ static tfc_status load_edges(const struct tfc_table *edge_rows, struct tfc_trace
   w->latest_end = TFC_ARENA_ARRAY(&t->arena, int64_t, (size_t)t->transfer_count + 1);
   if (!w->first_edge || !w->has_consumer || !w->executed || !w->seen || !w->stack || !w->searched || !w->sources ||
       !w->last_op || !w->first_arrival || !w->next || !w->latest_end)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t n = 0, e = 0; n <= w->node_count; n++) {
     while (e < rows.row_count && w->edges[e].consumer < n) e++;
     w->first_edge[n] = e;
@@ -177,7 +177,7 @@ static tfc_status add_input(struct tfc_traced *t, uint32_t op, uint32_t producer
   if (t->link_count == t->link_capacity) {
     const uint32_t grown = 2 * t->link_capacity + 256;
     struct tfc_traced_link *links = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_link, grown);
-    if (!links) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!links) return tfc_status_no_memory(NULL);
     if (t->link_count) memcpy(links, t->links, t->link_count * sizeof *links);
     t->links = links, t->link_capacity = grown;
   }
@@ -248,7 +248,7 @@ static tfc_status find_causes(struct tfc_traced *t, struct work *w) {
   uint32_t *running = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)t->op_count + 1);
   uint32_t *loose = TFC_ARENA_ARRAY(&t->arena, uint32_t, (size_t)t->transfer_count + 1);
   uint32_t running_count = 0, loose_count = 0;
-  if (!ended || !running || !loose) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!ended || !running || !loose) return tfc_status_no_memory(NULL);
   for (uint32_t d = 0; d < w->device_count; d++) ended[d] = TFC_NONE;
   for (uint32_t i = 0; i < t->transfer_count; i++)
     if (!w->has_consumer[t->transfers[i].node]) loose[loose_count++] = i;
@@ -309,7 +309,7 @@ static tfc_status add_to_path(struct tfc_traced *t, struct work *w, const struct
   if (t->path_count == w->path_capacity) {
     const uint32_t grown = 2 * w->path_capacity + 64;
     struct tfc_traced_item *path = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_item, grown);
-    if (!path) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!path) return tfc_status_no_memory(NULL);
     if (t->path_count) memcpy(path, t->path, t->path_count * sizeof *path);
     t->path = path, w->path_capacity = grown;
   }
@@ -402,7 +402,7 @@ static int64_t moved_to(const struct tfc_traced *t, int32_t device, int64_t begi
 static tfc_status find_gaps(struct tfc_traced *t, const struct work *w) {
   int64_t *at = TFC_ARENA_ARRAY(&t->arena, int64_t, (size_t)w->device_count + 1);
   bool *used = TFC_ARENA_ARRAY(&t->arena, bool, (size_t)w->device_count + 1);
-  if (!at || !used) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!at || !used) return tfc_status_no_memory(NULL);
   for (uint32_t d = 0; d < w->device_count; d++) at[d] = 0, used[d] = false;
   for (uint32_t i = 0; i < t->op_count; i++) {
     const struct tfc_traced_op *o = &t->ops[i];
@@ -454,7 +454,7 @@ tfc_status tfc_traced_load_step(struct tfc_store *store, const struct tfc_query_
   TFC_TRY(s, load_rows(store, args, &t));
   TFC_TRY(s, load_edges(edges, &t, &w));
   t.gaps = TFC_ARENA_ARRAY(&t.arena, struct tfc_traced_gap, (size_t)t.op_count + w.device_count + 1);
-  if (!t.gaps) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t.gaps) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, find_causes(&t, &w));
   TFC_TRY(s, find_path(&t, &w));
   find_slack(&t, &w);

@@ -98,7 +98,7 @@ static tfc_status know(struct measuring *m, uint64_t x, bool *out_new) {
   for (uint32_t i = 0; i < m->known_count; i++)
     if (m->known[i] == x) return *out_new = false, NULL;
   uint64_t *more = realloc(m->known, (m->known_count + 1u) * sizeof *more);
-  if (!more) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (!more) return tfc_status_no_memory("a policy");
   m->known = more;
   more[m->known_count++] = x;
   *out_new = true;

@@ -72,7 +72,7 @@ static tfc_status prepare(struct doppler *d) {
   if (!d->facts || !d->from || !d->to || !d->in_share || !d->out_share || !d->path || !d->first_rank || !d->waiting ||
       !d->ready || !d->position || !d->placed || !d->entered || !d->left || !d->credited || !d->free_at ||
       !d->committed || !d->end || !d->arrival || !d->state || !d->mask || !d->weight || !d->selection)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   tfc_rival_facts(p, d->facts);
   uint32_t link = 0;
   for (uint32_t u = 0; u < n; u++) {
@@ -371,7 +371,7 @@ static tfc_status propose(const struct tfc_problem *problem, struct tfc_evaluato
   uint32_t *in_order = calloc(problem->node_count + 1u, sizeof *in_order);
   double baseline = 0, spread = 0;
   const double begin = tfc_now_s();
-  if (!in_order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!in_order) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (problem->device_count > 64)
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "doppler: %u devices; it takes up to 64", problem->device_count);
   TFC_TRY(s, tfc_rival_init(&d.r, problem, evaluator, budget, 1, out));

@@ -15,7 +15,7 @@ struct tfc_guidance {
 
 static tfc_status open_guidance(const struct tfc_guide *guide, const struct tfc_problem *p, struct tfc_guidance **out) {
   struct tfc_guidance *g = calloc(1, sizeof *g);
-  if (!g) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (!g) return tfc_status_no_memory("a policy");
   *g = (struct tfc_guidance){.policy = tfc_policy_of(guide), .problem = p};
   *out = g;
   return NULL;

@@ -89,7 +89,7 @@ static struct tfc_output decode(struct hdp *l, const struct placer *p, struct tf
   const uint32_t parts = row(l, given, 0, GROUPS).node;
   float *zeros = calloc((size_t)BATCH * l->devices, sizeof *zeros);
   if (!zeros) {
-    tfc_builder_fail(b, tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
+    tfc_builder_fail(b, tfc_status_no_memory(NULL));
     return TFC_NO_OUTPUT;
   }
   struct tfc_output before = tfc_rival_constant(&l->net, zeros, BATCH, l->devices);
@@ -174,7 +174,7 @@ static tfc_status prepare(struct hdp *l) {
   l->group_weight = calloc(GROUPS * BATCH * m, sizeof *l->group_weight);
   if (!l->facts || !l->groups || !l->choice || !l->described || !l->noise || !l->forced || !l->unit_weight ||
       !l->group_weight)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   tfc_rival_facts(p, l->facts);
   return NULL;
 }

@@ -102,8 +102,7 @@ static tfc_status prepare(struct improver *m) {
   m->kept = malloc(units * sizeof *m->kept);
   m->freed = calloc(units, sizeof *m->freed), m->by_order = calloc(units, sizeof *m->by_order);
   m->trial = calloc(units, sizeof *m->trial), m->moves = calloc(units, sizeof *m->moves);
-  if (!m->kept || !m->freed || !m->by_order || !m->trial || !m->moves)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (!m->kept || !m->freed || !m->by_order || !m->trial || !m->moves) return tfc_status_no_memory("a policy");
   memset(m->kept, 0, units * sizeof *m->kept);
   for (uint32_t i = 0; i < p->node_count; i++) { // here `kept` marks units that are already listed
     const uint32_t u = p->unit[m->tuner->scene->order[i]];

@@ -95,9 +95,9 @@ static tfc_status prepare(struct placeto *l) {
   double *first = NULL;
   l->devices = p->device_count, l->features = 4 + l->devices;
   l->group = calloc(p->unit_count, sizeof *l->group);
-  if (!l->group) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!l->group) TFC_TRY(s, tfc_status_no_memory(NULL));
   l->groups = tfc_local_coarsen(p, &l->r.random, NULL, (uint32_t)target, l->group);
-  if (!l->groups) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!l->groups) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (l->groups > 16 * MOST_GROUPS)
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "placeto: constraints keep %u groups apart", l->groups);
   const size_t n = l->groups, m = l->devices, f = l->features;
@@ -117,7 +117,7 @@ static tfc_status prepare(struct placeto *l) {
     l->pooled[k] = calloc(n * n, sizeof *l->pooled[k]), l->one_pooled[k] = calloc(n, sizeof *l->one_pooled[k]);
     fine &= l->pooled[k] && l->one_pooled[k];
   }
-  if (!fine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!fine) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (size_t g = 0; g < n; g++) first[2 * g] = (double)p->node_count, first[2 * g + 1] = (double)g;
   double sent = 1;
   for (uint32_t k = 0; k < p->net_count; k++) sent += (double)p->graph->bytes[p->net_tensor[k]];
@@ -331,7 +331,7 @@ static tfc_status run(const char *name, bool learns, const struct tfc_problem *p
   TFC_TRY(s, tfc_rival_init(&l.r, problem, evaluator, budget, 1, out));
   TFC_TRY(s, prepare(&l));
   if (learns) TFC_TRY(s, build(&l));
-  if (!(first = calloc(l.groups, sizeof *first))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(first = calloc(l.groups, sizeof *first))) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, evaluate(&l, &start)); // all on device 0, as far as that is allowed
   cost = start;
   for (uint64_t number = 0; tfc_rival_room(&l.r) && still < 100; number++) {

@@ -26,7 +26,7 @@ tfc_status tfc_policy_create(uint32_t head_count, struct tfc_policy **out) {
   if (!p || !p->head || !p->notes) {
     if (p) free(p->head), free(p->notes);
     free(p);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+    return tfc_status_no_memory("a policy");
   }
   pthread_mutex_init(&p->notes->lock, NULL);
   p->guide = tfc_guidance_guide;
@@ -57,11 +57,10 @@ void tfc_policy_free(struct tfc_policy *p) {
 tfc_status tfc_policy_add_seen(struct tfc_policy *p, const char *name, const char *sha256) {
   struct tfc_policy_seen *seen = realloc(p->seen, (p->seen_count + 1u) * sizeof *seen);
   if (seen) p->seen = seen;
-  if (!seen) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (!seen) return tfc_status_no_memory("a policy");
   seen[p->seen_count] = (struct tfc_policy_seen){strdup(name), strdup(sha256)};
   p->seen_count++;
-  if (!seen[p->seen_count - 1].name || !seen[p->seen_count - 1].sha256)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (!seen[p->seen_count - 1].name || !seen[p->seen_count - 1].sha256) return tfc_status_no_memory("a policy");
   return NULL;
 }
 
@@ -76,7 +75,7 @@ tfc_status tfc_policy_learn(const struct tfc_policy *p, const struct tfc_tuner *
     notes->head = more;
     for (uint32_t i = count; i-- > 0;) memcpy(more[notes->head_count++], t->elite[i].weights, sizeof *more);
   } else {
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+    s = tfc_status_no_memory("a policy");
   }
   pthread_mutex_unlock(&notes->lock);
   return s;
@@ -109,8 +108,7 @@ tfc_status tfc_policy_learned(const struct tfc_policy *p, struct tfc_policy **ou
   memcpy(q->head + fresh, p->head, old * sizeof *q->head);
   memcpy(q->spread, p->spread, sizeof q->spread);
   for (uint32_t i = 0; i < p->seen_count; i++) TFC_TRY(s, tfc_policy_add_seen(q, p->seen[i].name, p->seen[i].sha256));
-  if (p->without && !(q->without = strdup(p->without)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (p->without && !(q->without = strdup(p->without))) TFC_TRY(s, tfc_status_no_memory("a policy"));
   *out = q, q = NULL;
 out:
   pthread_mutex_unlock(&p->notes->lock);
@@ -185,7 +183,7 @@ tfc_status tfc_policy_parse(tfc_str text, const char *path, struct tfc_policy **
   TFC_TRY(s, read_weights(json_object_get(root, "spread"), "spread", 0, path, true, p->spread));
   TFC_TRY(s, read_seen(p, json_object_get(root, "seen"), path));
   const char *without = json_string_value(json_object_get(root, "without"));
-  if (without && !(p->without = strdup(without))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (without && !(p->without = strdup(without))) TFC_TRY(s, tfc_status_no_memory("a policy"));
   *out = p, p = NULL;
 out:
   json_decref(root);
@@ -233,7 +231,7 @@ tfc_status tfc_policy_format(const struct tfc_policy *p, struct tfc_text *out) {
   tfc_text_printf(&t, "\n  ]\n}\n");
   if (t.failed) {
     tfc_text_deinit(&t);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+    return tfc_status_no_memory("a policy");
   }
   *out = t;
   return NULL;

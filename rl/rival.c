@@ -18,7 +18,7 @@ tfc_status tfc_rival_init(struct tfc_rival *r, const struct tfc_problem *problem
                                    : budget->deadline <= 0 ? 2000
                                                            : UINT64_MAX,
                           .worst = 1};
-  if (!r->samples || !r->results || !r->cost) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!r->samples || !r->results || !r->cost) return tfc_status_no_memory(NULL);
   tfc_random_init(&r->random, budget->seed);
   for (uint32_t i = 0; i < batch; i++) TFC_RETURN_IF_ERROR(tfc_solution_init(&r->samples[i], problem));
   return NULL;

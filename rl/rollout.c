@@ -103,7 +103,7 @@ static bool make_state(struct tfc_rollout *r) {
 tfc_status tfc_rollout_create(const struct tfc_scene *v, struct tfc_rollout **out) {
   const struct tfc_problem *p = v->problem;
   struct tfc_rollout *r = calloc(1, sizeof *r);
-  if (!r) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a rollout");
+  if (!r) return tfc_status_no_memory("a rollout");
   const size_t stride = r->stride = v->stride;
   r->scene = v;
   r->kept_arrivals = (uint64_t)p->tensor_count * p->device_count <= LARGEST_TABLE;
@@ -113,7 +113,7 @@ tfc_status tfc_rollout_create(const struct tfc_scene *v, struct tfc_rollout **ou
   r->may = calloc(stride, sizeof *r->may);
   if (!make_state(r) || !r->start || !r->pace_now || !r->feature || !r->may) {
     tfc_rollout_free(r);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a rollout");
+    return tfc_status_no_memory("a rollout");
   }
   r->end = r->start + stride, r->ready = r->end + stride, r->fetch = r->ready + stride;
   r->inputs = r->fetch + stride, r->siblings = r->inputs + stride, r->readers_there = r->siblings + stride;

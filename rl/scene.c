@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/random.h"
 
 #define LARGEST_SPEEDS (1u << 20) // most entries of the table of speeds
@@ -39,7 +38,7 @@ static tfc_status look_around(const struct tfc_scene *v, bool timed, uint64_t **
            *next = calloc((size_t)p->unit_count + 1, sizeof *next);
   if (!look || !next) {
     free(look), free(next);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+    return tfc_status_no_memory("a policy");
   }
   for (uint32_t u = 0; u < p->unit_count; u++) {
     uint64_t x = mix(p->unit_memory[u], p->first_member[u + 1] - p->first_member[u]);
@@ -77,7 +76,7 @@ static tfc_status number_kinds(struct tfc_scene *v, const uint64_t *look) {
     uint64_t *slot = tfc_intmap_put(&seen, look[u], v->kind_count, &found);
     if (!slot) {
       tfc_intmap_deinit(&seen);
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+      return tfc_status_no_memory("a policy");
     }
     if (!found) v->kind_count++;
     v->kind[u] = (uint32_t)*slot;
@@ -93,7 +92,7 @@ static tfc_status make_order(struct tfc_scene *v, const uint64_t *look) {
   uint32_t *level = calloc((size_t)p->node_count + 1, sizeof *level);
   if (!places || !level) {
     free(places), free(level);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+    return tfc_status_no_memory("a policy");
   }
   for (uint32_t i = 0; i < p->node_count; i++) {
     const uint32_t n = g->topological[i];
@@ -154,7 +153,7 @@ static tfc_status make_gates(struct tfc_scene *v) {
   const struct tfc_problem *p = v->problem;
   const struct tfc_cost_graph *g = p->graph;
   int64_t *depth = calloc((size_t)p->node_count + 1, sizeof *depth); // longest path before a node
-  if (!depth) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (!depth) return tfc_status_no_memory("a policy");
   for (uint32_t n = 0; n < p->node_count; n++) v->path = fmax(v->path, (double)p->remaining[n]);
   for (uint32_t i = 0; i < p->node_count; i++) {
     const uint32_t n = g->topological[i];
@@ -212,7 +211,7 @@ static int compare_standings(const void *a, const void *b) {
 static tfc_status sort_devices(struct tfc_scene *v) {
   const struct tfc_problem *p = v->problem;
   struct standing *s = calloc(p->device_count, sizeof *s);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (!s) return tfc_status_no_memory("a policy");
   for (uint32_t d = 0; d < p->device_count; d++) {
     s[d] = (struct standing){.limit = (double)p->limit[d], .device = (tfc_device_id)d};
     for (uint32_t u = 0; u < p->unit_count; u++)
@@ -323,7 +322,7 @@ tfc_status tfc_scene_create(const struct tfc_problem *p, struct tfc_scene **out)
   tfc_status s = NULL;
   uint64_t *look = NULL;
   struct tfc_scene *v = calloc(1, sizeof *v);
-  if (!v) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (!v) return tfc_status_no_memory("a policy");
   const size_t units = (size_t)p->unit_count + 1, nets = (size_t)p->net_count + 1;
   v->problem = p;
   v->stride = (p->device_count + TFC_SCENE_LANES - 1) / TFC_SCENE_LANES * TFC_SCENE_LANES;
@@ -338,7 +337,7 @@ tfc_status tfc_scene_create(const struct tfc_problem *p, struct tfc_scene **out)
   v->device = calloc(p->device_count, sizeof *v->device);
   if (!v->order || !v->gate || !v->own || !v->fastest || !v->need_weight || !v->kind || !v->net_weight || !v->source ||
       !v->device)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+    TFC_TRY(s, tfc_status_no_memory("a policy"));
   for (uint32_t u = 0; u < p->unit_count; u++)
     for (uint32_t i = p->first_net[u]; i < p->first_net[u + 1]; i++) v->source[i] = u;
   weigh_nets(v);

@@ -86,7 +86,7 @@ static tfc_status save(const struct trainer *t) {
   json_object_set_new(root, "heads_of", heads_of);
   char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
   json_decref(root);
-  if (!text) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for saving what was trained");
+  if (!text) return tfc_status_no_memory("saving what was trained");
   tfc_status s = tfc_file_write(t->o->state, tfc_str_from(text));
   free(text);
   return s;
@@ -100,7 +100,7 @@ static bool read_numbers(const json_t *list, float *out) {
 
 static tfc_status add_candidate(struct trainer *t, const float *weights, uint32_t source) {
   struct candidate *more = realloc(t->candidates, (t->candidate_count + 1u) * sizeof *more);
-  if (!more) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for training");
+  if (!more) return tfc_status_no_memory("training");
   t->candidates = more;
   memcpy(more[t->candidate_count].weights, weights, sizeof more->weights);
   more[t->candidate_count++].source = source;
@@ -204,7 +204,7 @@ static tfc_status learn_common(struct trainer *t) {
   struct generation g = {.t = t};
   g.weights = calloc(POPULATION, sizeof *g.weights);
   g.value = calloc(POPULATION * FEW_LESSONS, sizeof *g.value);
-  if (!g.weights || !g.value) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for training");
+  if (!g.weights || !g.value) TFC_TRY(s, tfc_status_no_memory("training"));
   while (t->generation < generations) {
     if (t->o->cancel && atomic_load(t->o->cancel)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
     run_generation(&g);
@@ -260,7 +260,7 @@ static tfc_status choose(struct trainer *t, uint32_t candidates, struct tfc_poli
   bool *taken = calloc(candidates + 1u, sizeof *taken);
   free(t->table);
   t->table = malloc(sizeof *t->table * candidates * lessons);
-  if (!t->table || !reached || !taken) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for training");
+  if (!t->table || !reached || !taken) TFC_TRY(s, tfc_status_no_memory("training"));
   tfc_parallel(lessons, t->o->threads, fill_column, &c);
   TFC_TRY(s, tfc_policy_create(wanted < candidates ? wanted : candidates, &p));
   for (uint32_t i = 0; i < lessons; i++) reached[i] = t->best[i] + 1;
@@ -311,13 +311,12 @@ static tfc_status prepare(struct trainer *t) {
   t->simulator = calloc(lessons, sizeof(struct tfc_simulator *));
   t->device = calloc(lessons, sizeof(tfc_device_id *));
   t->best = calloc(lessons, sizeof *t->best);
-  if (!t->scene || !t->rollout || !t->simulator || !t->device || !t->best)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for training");
+  if (!t->scene || !t->rollout || !t->simulator || !t->device || !t->best) return tfc_status_no_memory("training");
   for (uint32_t i = 0; i < lessons; i++) {
     const struct tfc_problem *p = t->o->lessons[i].problem;
     t->best[i] = log((double)p->total_fastest + 1);
     t->device[i] = calloc((size_t)p->unit_count + 1, sizeof(tfc_device_id));
-    if (!t->device[i]) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for training");
+    if (!t->device[i]) return tfc_status_no_memory("training");
     TFC_RETURN_IF_ERROR(tfc_scene_create(p, &t->scene[i]));
     TFC_RETURN_IF_ERROR(tfc_rollout_create(t->scene[i], &t->rollout[i]));
     TFC_RETURN_IF_ERROR(tfc_simulator_create(p, &t->simulator[i]));

@@ -14,21 +14,21 @@ tfc_status tfc_tuner_create(const struct tfc_problem *p, const struct tfc_policy
                             uint32_t threads, struct tfc_tuner **out) {
   tfc_status s = NULL;
   struct tfc_tuner *t = calloc(1, sizeof *t);
-  if (!t) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (!t) return tfc_status_no_memory("a policy");
   t->problem = p, t->policy = policy;
   t->threads = threads < 1 ? 1 : threads > TFC_TUNER_TRIALS ? TFC_TUNER_TRIALS : threads;
   tfc_random_init(&t->random, seed ^ 0x706f6c696379u);
   t->rollout = calloc(t->threads, sizeof(struct tfc_rollout *));
   t->simulator = calloc(t->threads, sizeof(struct tfc_simulator *));
   t->chosen = calloc((size_t)p->unit_count * p->device_count + 1, sizeof *t->chosen);
-  if (!t->rollout || !t->simulator || !t->chosen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+  if (!t->rollout || !t->simulator || !t->chosen) TFC_TRY(s, tfc_status_no_memory("a policy"));
   TFC_TRY(s, tfc_scene_create(p, &t->scene));
   for (int i = 0; i < TFC_TUNER_TRIALS; i++)
     if (!(t->trial[i].device = calloc((size_t)p->unit_count + 1, sizeof(tfc_device_id))))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+      TFC_TRY(s, tfc_status_no_memory("a policy"));
   for (int i = 0; i <= TFC_TUNER_ELITE; i++)
     if (!(t->elite[i].device = calloc((size_t)p->unit_count + 1, sizeof(tfc_device_id))))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a policy");
+      TFC_TRY(s, tfc_status_no_memory("a policy"));
   *out = t, t = NULL;
 out:
   tfc_tuner_free(t);

@@ -15,7 +15,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   const struct tfc_cost_graph *g = p->graph;
   double *level = calloc(p->node_count, sizeof *level), *mean = calloc(p->node_count, sizeof *mean);
   uint32_t *ready = malloc(sizeof *ready * ((size_t)p->node_count + 1)), count = 0, seen = 0;
-  if (!level || !mean || !ready) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic levels");
+  if (!level || !mean || !ready) TFC_TRY(s, tfc_status_no_memory("dynamic levels"));
   TFC_TRY(s, tfc_lister_init(&l, p, false));
   for (size_t i = p->node_count; i-- > 0;) {
     const uint32_t n = g->topological[i];
@@ -45,7 +45,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
     if (best == TFC_NONE) best = count - 1, where = tfc_lister_last_resort(&l, ready[best]);
     const uint32_t n = ready[best];
     for (count--; best < count; best++) ready[best] = ready[best + 1];
-    if (!tfc_lister_put(&l, n, where)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic levels");
+    if (!tfc_lister_put(&l, n, where)) TFC_TRY(s, tfc_status_no_memory("dynamic levels"));
     if (done % 256 == 0 && tfc_budget_over(budget))
       TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for dynamic levels");
   }

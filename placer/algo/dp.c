@@ -168,7 +168,7 @@ static tfc_status plan(struct tfc_dp *q, const struct tfc_dp_ideals *x, bool all
   tfc_status s = NULL;
   uint32_t *stamp = calloc(x->count, sizeof *stamp);
   struct tfc_dp_frame *stack = calloc((size_t)q->run_count + 2, sizeof *stack);
-  if (!stamp || !stack) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  if (!stamp || !stack) TFC_TRY(s, tfc_status_no_memory("dynamic programming"));
   const double most = all || !q->even ? INFINITY : find_most(q, x->count, from, value);
   clear(q, x->count, value);
   for (uint32_t i = 1; i < x->count; i++) {
@@ -202,7 +202,7 @@ static tfc_status planner_init(struct tfc_dp *q, const struct tfc_problem *p, co
   q->net_in = calloc((size_t)p->net_count + 1, sizeof *q->net_in);
   tfc_status s = NULL;
   if (!q->run || !q->first || !q->member || !q->source || !q->own || !q->inside || !q->net_in || !q->type_of)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+    TFC_TRY(s, tfc_status_no_memory("dynamic programming"));
   TFC_TRY(s, find_types(q));
   TFC_TRY(s, tfc_dp_find_wires(q));
   make_runs(q, order);
@@ -260,7 +260,7 @@ static tfc_status split(struct tfc_dp *q, tfc_device_id *device, double *out_loa
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "too many combinations of devices for dynamic programming");
   from = calloc((size_t)x.count * q->state_count, sizeof *from);
   value = malloc(sizeof *value * x.count * q->state_count);
-  if (!from || !value) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  if (!from || !value) TFC_TRY(s, tfc_status_no_memory("dynamic programming"));
   TFC_TRY(s, plan(q, &x, all, from, value));
   // The last ideal contains everything.
   const uint32_t ideal = x.count - 1;
@@ -305,7 +305,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   bool folded;
   uint32_t *order = malloc(sizeof *order * ((size_t)p->unit_count + 1));
   tfc_device_id *device = malloc(sizeof *device * ((size_t)p->unit_count + 1));
-  if (!order || !device) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  if (!order || !device) TFC_TRY(s, tfc_status_no_memory("dynamic programming"));
   tfc_random_init(&random, 0); // a fixed seed: the result is the same for every seed of the budget
   TFC_TRY(s, tfc_order_units(p, p->unit_count > LONGEST_ORDER, order));
   straight = split_along(p, budget, order, out->device, &least);

@@ -16,7 +16,7 @@ tfc_status tfc_dp_find_ideals(const struct tfc_dp *q, struct tfc_dp_ideals *x, b
   TFC_ARRAY(struct tfc_dp_step) up = {0}; // (ideal, run): adding the run to the ideal gives the new one
   TFC_ARRAY(uint32_t) reach = {0};
   *out_all = false;
-  if (!before || !next) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  if (!before || !next) TFC_TRY(s, tfc_status_no_memory("dynamic programming"));
   for (uint32_t i = 0; i < p->net_count; i++) {
     const uint32_t a = q->run[p->unit[p->graph->producer[p->net_tensor[i]]]];
     for (uint32_t j = p->net_first[i]; j < p->net_first[i + 1]; j++) {
@@ -25,7 +25,7 @@ tfc_status tfc_dp_find_ideals(const struct tfc_dp *q, struct tfc_dp_ideals *x, b
     }
   }
   x->words = words;
-  if (!tfc_array_resize(&x->bits, words)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  if (!tfc_array_resize(&x->bits, words)) TFC_TRY(s, tfc_status_no_memory("dynamic programming"));
   x->count = 1;
   for (uint32_t i = 0; i < x->count; i++)
     for (uint32_t r = 0; r < runs; r++) {
@@ -42,19 +42,19 @@ tfc_status tfc_dp_find_ideals(const struct tfc_dp *q, struct tfc_dp_ideals *x, b
       while ((place = tfc_intmap_put(&seen, hash, x->count, &found)) && found &&
              memcmp(x->bits.data + *place * words, next, sizeof *next * words) != 0)
         hash++;
-      if (!place) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+      if (!place) TFC_TRY(s, tfc_status_no_memory("dynamic programming"));
       if (!found) {
         if (x->count >= LARGEST_IDEALS) goto out;
         if (!tfc_array_resize(&x->bits, ((size_t)x->count + 1) * words))
-          TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+          TFC_TRY(s, tfc_status_no_memory("dynamic programming"));
         memcpy(x->bits.data + (size_t)x->count * words, next, sizeof *next * words);
         x->count++;
       }
       if (!tfc_array_push(&up, (struct tfc_dp_step){i, r}) || !tfc_array_push(&reach, (uint32_t)*place))
-        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+        TFC_TRY(s, tfc_status_no_memory("dynamic programming"));
     }
   if (!tfc_array_resize(&x->first_step, (size_t)x->count + 2) || !tfc_array_resize(&x->steps, up.count))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+    TFC_TRY(s, tfc_status_no_memory("dynamic programming"));
   for (size_t k = 0; k < reach.count; k++) x->first_step.data[reach.data[k] + 2]++;
   for (uint32_t i = 0; i < x->count; i++) x->first_step.data[i + 2] += x->first_step.data[i + 1];
   for (size_t k = 0; k < reach.count; k++) x->steps.data[x->first_step.data[reach.data[k] + 1]++] = up.data[k];
@@ -71,7 +71,7 @@ tfc_status tfc_dp_linear_ideals(const struct tfc_dp *q, struct tfc_dp_ideals *x)
   x->count = q->run_count + 1;
   x->first_step.count = x->steps.count = 0;
   if (!tfc_array_resize(&x->first_step, (size_t)x->count + 2) || !tfc_array_resize(&x->steps, q->run_count))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+    return tfc_status_no_memory("dynamic programming");
   for (uint32_t i = 0; i < x->count; i++) {
     x->first_step.data[i] = i ? i - 1 : 0;
     if (i) x->steps.data[i - 1] = (struct tfc_dp_step){i - 1, i - 1};

@@ -81,7 +81,7 @@ tfc_status tfc_dp_find_wires(struct tfc_dp *q) {
   uint32_t known_count = 0;
   q->even = true;
   q->table = malloc(sizeof *q->table * ((size_t)p->net_count * q->type_count * 2 + 1));
-  if (!q->table) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  if (!q->table) return tfc_status_no_memory("dynamic programming");
   for (uint32_t t = 0; t < q->type_count; t++) {
     q->type[t].in = q->table + (size_t)2 * t * p->net_count;
     q->type[t].out = q->type[t].in + p->net_count;

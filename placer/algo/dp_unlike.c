@@ -161,7 +161,7 @@ static tfc_status search_splits(struct splitter *f, uint32_t ideal, uint32_t sta
     return NULL;
   }
   const uint32_t count = list_candidates(f, ideal, state, &list);
-  if (!list) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+  if (!list) return tfc_status_no_memory("dynamic programming");
   for (uint32_t i = 0; i < count && list[i].bound < f->best && f->work < LARGEST_SEARCH; i++) {
     const struct candidate c = list[i];
     if (tfc_budget_over(q->budget)) break;
@@ -188,7 +188,7 @@ tfc_status tfc_dp_split_unlike(struct tfc_dp *q, const struct tfc_dp_ideals *x, 
   f.seen = calloc((size_t)x->count + 1, sizeof *f.seen);
   f.net_seen = calloc((size_t)p->net_count + 1, sizeof *f.net_seen);
   if (!f.used || !f.load || !f.device || !f.seen || !f.net_seen)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for dynamic programming");
+    TFC_TRY(s, tfc_status_no_memory("dynamic programming"));
   TFC_TRY(s, tfc_loads_init(&f.loads, p));
   for (uint32_t t = 0; t < q->type_count; t++)
     for (size_t k = 0; k < (size_t)x->count * q->state_count; k++)

@@ -15,7 +15,7 @@ tfc_status tfc_etf_run(const struct tfc_problem *p, const struct tfc_budget *bud
   // A window of ready operations is sorted by rank; the others wait in a heap.
   uint32_t window[WINDOW], held = 0, seen = 0, *heap = malloc(sizeof *heap * ((size_t)p->node_count + 1));
   size_t count = 0;
-  if (!heap) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for m-ETF");
+  if (!heap) return tfc_status_no_memory("m-ETF");
   TFC_TRY(s, tfc_lister_init(&l, p, false));
   for (uint32_t done = 0; done < p->node_count; done++) {
     for (; seen < l.ready_count; seen++) {
@@ -60,7 +60,7 @@ tfc_status tfc_etf_run(const struct tfc_problem *p, const struct tfc_budget *bud
     if (best == TFC_NONE) best = 0, where = tfc_lister_last_resort(&l, window[0]);
     const uint32_t n = window[best];
     window[best] = window[--held];
-    if (!tfc_lister_put(&l, n, where)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for m-ETF");
+    if (!tfc_lister_put(&l, n, where)) TFC_TRY(s, tfc_status_no_memory("m-ETF"));
     if (done % 256 == 0 && tfc_budget_over(budget)) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for m-ETF");
   }
   TFC_TRY(s, tfc_lister_finish(&l, budget, out, out_evaluations));

@@ -42,8 +42,7 @@ tfc_status tfc_order_folded(const struct tfc_problem *p, bool *out_folded, uint3
   struct place *place = calloc((size_t)units + 1, sizeof *place);
   double *sum = calloc((size_t)units + 1, sizeof *sum), *weight = calloc((size_t)units + 1, sizeof *weight);
   bool *back = calloc((size_t)p->node_count + 1, sizeof *back), *only = calloc((size_t)units + 1, sizeof *only);
-  if (!place || !sum || !weight || !back || !only)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for an order of units");
+  if (!place || !sum || !weight || !back || !only) TFC_TRY(s, tfc_status_no_memory("an order of units"));
   TFC_TRY(s, tfc_order_units(p, false, order));
   for (uint32_t i = 0; i < units; i++) place[order[i]] = (struct place){i, order[i]};
   *out_folded = find_return(p, place, back, only);

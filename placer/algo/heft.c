@@ -21,7 +21,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   struct tfc_lister l = {0};
   double *rank = calloc(p->node_count, sizeof *rank);
   struct ranked *order = malloc(sizeof *order * ((size_t)p->node_count + 1));
-  if (!rank || !order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for HEFT");
+  if (!rank || !order) TFC_TRY(s, tfc_status_no_memory("HEFT"));
   TFC_TRY(s, tfc_lister_init(&l, p, true));
   tfc_lister_upward(p, rank);
   for (uint32_t i = 0; i < p->node_count; i++) {
@@ -39,7 +39,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
       if (end < soonest) soonest = end, best = d;
     }
     if (best == TFC_NONE) best = tfc_lister_last_resort(&l, n);
-    if (!tfc_lister_put(&l, n, best)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for HEFT");
+    if (!tfc_lister_put(&l, n, best)) TFC_TRY(s, tfc_status_no_memory("HEFT"));
     if (i % 256 == 0 && tfc_budget_over(budget)) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for HEFT");
   }
   TFC_TRY(s, tfc_lister_finish(&l, budget, out, out_evaluations));

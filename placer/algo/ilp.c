@@ -18,7 +18,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   struct tfc_solution single = {0};
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), count = p->unit_count;
   tfc_random_init(&random, budget->seed);
-  if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an integer program");
+  if (!cluster) return tfc_status_no_memory("an integer program");
   if (p->device_count > 16) TFC_FAIL(s, TFC_FAILED_PRECONDITION, "more than 16 devices are too many for the program");
   if (p->node_count > 20000)
     TFC_FAIL(s, TFC_FAILED_PRECONDITION, "more than 20,000 nodes are too many for the program");

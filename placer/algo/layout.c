@@ -106,7 +106,7 @@ static tfc_status split_along(struct layout *l, struct tfc_random *random, struc
   tfc_status s = NULL;
   uint32_t *order = malloc(sizeof *order * ((size_t)p->unit_count + 1));
   uint32_t *position = malloc(sizeof *position * ((size_t)p->unit_count + 1));
-  if (!order || !position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a layout");
+  if (!order || !position) TFC_TRY(s, tfc_status_no_memory("a layout"));
   TFC_TRY(s, tfc_order_units(p, false, order));
   for (uint32_t i = 0; i < p->unit_count; i++) position[order[i]] = i;
   for (uint32_t d = 0; d < DIRECTIONS && !(d && is_over(l)); d++) {
@@ -134,10 +134,10 @@ static tfc_status order_along(struct layout *l, struct tfc_solution *trial, stru
   tfc_status s = NULL;
   uint32_t *by_path = malloc(sizeof *by_path * ((size_t)p->node_count + 1));
   int32_t *key = malloc(sizeof *key * ((size_t)p->unit_count + 1));
-  if (!by_path || !key) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a layout");
+  if (!by_path || !key) TFC_TRY(s, tfc_status_no_memory("a layout"));
   TFC_TRY(s, tfc_solution_copy(trial, out, p));
   if (!trial->rank && !(trial->rank = malloc(sizeof *trial->rank * ((size_t)p->node_count + 1))))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a layout");
+    TFC_TRY(s, tfc_status_no_memory("a layout"));
   TFC_TRY(s, tfc_local_rerank(p, trial->device, NULL, by_path));
   for (uint32_t d = 0; d < 4 * DIRECTIONS && !is_over(l); d++) {
     if (is_repeated(d / 4)) continue;
@@ -175,8 +175,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   l.distance = malloc(sizeof *l.distance * (PIVOTS * units + 1));
   l.at = malloc(sizeof *l.at * ((size_t)p->node_count + 1));
   tfc_random_init(&random, budget->seed);
-  if (!queue || !nearest || !is_end || !l.distance || !l.at)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a layout");
+  if (!queue || !nearest || !is_end || !l.distance || !l.at) TFC_TRY(s, tfc_status_no_memory("a layout"));
   if (!units) TFC_FAIL(s, TFC_FAILED_PRECONDITION, "nothing to lay out");
   TFC_TRY(s, tfc_simulator_create(p, &l.sim));
   TFC_TRY(s, tfc_solution_init(&trial, p));

@@ -16,7 +16,7 @@ tfc_status tfc_lister_init(struct tfc_lister *l, const struct tfc_problem *p, bo
   l->gaps = calloc(p->device_count, sizeof *l->gaps);
   if (!l->device || !l->free_at || !l->memory || !l->start || !l->finish || !l->waiting || !l->ready || !l->gaps) {
     tfc_lister_deinit(l);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for list scheduling");
+    return tfc_status_no_memory("list scheduling");
   }
   for (uint32_t u = 0; u < p->unit_count; u++) l->device[u] = TFC_NONE;
   for (uint32_t n = 0; n < p->node_count; n++) {
@@ -182,12 +182,12 @@ tfc_status tfc_lister_finish(struct tfc_lister *l, const struct tfc_budget *budg
   struct tfc_score score;
   struct started *order = malloc(sizeof *order * ((size_t)p->node_count + 1));
   uint32_t *position = malloc(sizeof *position * ((size_t)p->node_count + 1));
-  if (!order || !position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for list scheduling");
+  if (!order || !position) TFC_TRY(s, tfc_status_no_memory("list scheduling"));
   tfc_random_init(&random, budget->seed);
   for (uint32_t u = 0; u < p->unit_count; u++) out->device[u] = (tfc_device_id)l->device[u];
   if (p->has_missing_links || p->has_limits) tfc_local_repair(p, &random, out->device, NULL);
   if (!out->rank) out->rank = malloc(sizeof *out->rank * p->node_count);
-  if (!out->rank) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for list scheduling");
+  if (!out->rank) TFC_TRY(s, tfc_status_no_memory("list scheduling"));
   for (uint32_t i = 0; i < p->node_count; i++) position[p->graph->topological[i]] = i;
   for (uint32_t n = 0; n < p->node_count; n++) order[n] = (struct started){l->start[n], position[n]};
   qsort(order, p->node_count, sizeof *order, compare_starts);

@@ -16,7 +16,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   real_t *target = calloc(p->device_count, sizeof *target);
   double *share = calloc(p->device_count, sizeof *share);
   _Static_assert(sizeof(idx_t) == 4, "METIS with 32-bit indices");
-  if (!part || !target || !share) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for METIS");
+  if (!part || !target || !share) TFC_TRY(s, tfc_status_no_memory("METIS"));
   TFC_TRY(s, tfc_partition_graph_make(p, &g));
   tfc_partition_shares(p, share);
   for (uint32_t d = 0; d < p->device_count; d++) target[d] = (real_t)share[d];

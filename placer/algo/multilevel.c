@@ -116,7 +116,7 @@ static tfc_status refine_throughput(const struct tfc_problem *p, struct tfc_mete
   struct gain *heap = malloc(sizeof *heap * (clusters + 1u)), *done = malloc(sizeof *done * (clusters + 1u));
   q.first = calloc(clusters + 3u, sizeof *q.first);
   q.member = malloc(sizeof *q.member * ((size_t)p->unit_count + 1));
-  if (!heap || !done || !q.first || !q.member) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for refinement");
+  if (!heap || !done || !q.first || !q.member) TFC_TRY(s, tfc_status_no_memory("refinement"));
   TFC_TRY(s, tfc_loads_init(&q.loads, p));
   for (uint32_t u = 0; u < p->unit_count; u++) q.first[cluster[u] + 2]++;
   for (uint32_t c = 0; c < clusters; c++) q.first[c + 2] += q.first[c + 1];
@@ -140,8 +140,7 @@ static tfc_status spread(const struct tfc_problem *p, const uint32_t *cluster, u
   double *load = calloc(p->device_count, sizeof *load), *time = calloc((size_t)clusters * p->class_count, sizeof *time);
   uint64_t *memory = calloc(p->device_count, sizeof *memory), *need = calloc(clusters + 1u, sizeof *need);
   uint32_t *home = malloc(sizeof *home * (clusters + 1u)), *any = malloc(sizeof *any * (clusters + 1u));
-  if (!load || !time || !memory || !need || !home || !any)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a first placement");
+  if (!load || !time || !memory || !need || !home || !any) TFC_TRY(s, tfc_status_no_memory("a first placement"));
   for (uint32_t u = 0; u < p->unit_count; u++) {
     need[cluster[u]] += p->unit_memory[u], any[cluster[u]] = u;
     for (uint32_t c = 0; c < p->class_count; c++)
@@ -182,13 +181,13 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   if (budget->evaluations > TFC_SETTLE_MOST) own.evaluations -= TFC_SETTLE_MOST;
   tfc_random_init(&random, budget->seed);
   tfc_meter_init(&meter, &own);
-  if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for multilevel placement");
+  if (!cluster) return tfc_status_no_memory("multilevel placement");
   TFC_TRY(s, tfc_simulator_create(p, &sim));
   uint32_t target = 10 * p->device_count < 60 ? 60 : 10 * p->device_count, levels = 1;
   for (uint32_t t = target; t < p->unit_count; t *= 3) levels++;
   for (uint32_t level = 0; !meter.over; level++, target = target > p->unit_count / 3 ? p->unit_count : 3 * target) {
     uint32_t clusters = tfc_local_coarsen(p, &random, level ? out->device : NULL, target, cluster);
-    if (!clusters) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for multilevel placement");
+    if (!clusters) TFC_TRY(s, tfc_status_no_memory("multilevel placement"));
     if (level == 0) {
       TFC_TRY(s, spread(p, cluster, clusters, out->device));
       if (p->has_missing_links || p->has_limits) tfc_local_repair(p, &random, out->device, NULL);

@@ -71,7 +71,7 @@ tfc_status tfc_order_units(const struct tfc_problem *p, bool depth, uint32_t *ou
   w.stack = calloc(nodes, sizeof *w.stack);
   w.pull = calloc(nodes, sizeof *w.pull);
   if (!w.hangs || !w.out_already || !w.seen || !w.waiting || !w.stack || !w.pull)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for an order of units");
+    TFC_TRY(s, tfc_status_no_memory("an order of units"));
   find_hanging(&w);
   if (depth) {
     depth_first(&w);

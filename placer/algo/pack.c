@@ -29,7 +29,7 @@ static tfc_status place_parts(struct packer *q, uint32_t count, struct tfc_solut
   const struct tfc_problem *p = q->p;
   struct tfc_parts parts;
   tfc_status s = NULL;
-  if (!count) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for packing");
+  if (!count) return tfc_status_no_memory("packing");
   TFC_TRY(s, tfc_parts_init(&parts, p, q->of, count));
   *fits = false;
   for (int order = TFC_PARTS_BY_WORK; parts.any && order <= TFC_PARTS_BY_MEMORY && q->used < q->most; order++) {
@@ -62,7 +62,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   q.of = malloc(sizeof *q.of * ((size_t)p->unit_count + 1));
   tfc_random_init(&q.random, budget->seed);
   q.most = tfc_budget_left(budget, budget->evaluations > TFC_SETTLE_MOST ? TFC_SETTLE_MOST : 0);
-  if (!q.home || !q.of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for packing");
+  if (!q.home || !q.of) TFC_TRY(s, tfc_status_no_memory("packing"));
   TFC_TRY(s, tfc_simulator_create(p, &q.sim));
   TFC_TRY(s, tfc_solution_init(&q.trial, p));
   TFC_TRY(s, place_parts(&q, tfc_communities_pieces(p, NULL, q.of), out, &fits));

@@ -30,7 +30,7 @@ tfc_status tfc_partition_graph_make(const struct tfc_problem *p, struct tfc_part
   size_t count = 0, kept = 0;
   double total = 0, heaviest = 0, memory = 0;
   const struct tfc_pair *pair = NULL;
-  if (!halves) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for partitioning");
+  if (!halves) TFC_TRY(s, tfc_status_no_memory("partitioning"));
   for (size_t i = 0; i < (size_t)p->device_count * p->device_count && !pair; i++)
     if (p->pair[i].linked) pair = &p->pair[i];
   for (uint32_t u = 0; u < p->unit_count; u++)
@@ -56,8 +56,7 @@ tfc_status tfc_partition_graph_make(const struct tfc_problem *p, struct tfc_part
   g.to = malloc(sizeof *g.to * (kept + 1)), g.edge_weight = malloc(sizeof *g.edge_weight * (kept + 1));
   g.weight = malloc(sizeof *g.weight * ((size_t)g.vertex_count + 1));
   g.memory = malloc(sizeof *g.memory * ((size_t)g.vertex_count + 1));
-  if (!g.first || !g.to || !g.edge_weight || !g.weight || !g.memory)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for partitioning");
+  if (!g.first || !g.to || !g.edge_weight || !g.weight || !g.memory) TFC_TRY(s, tfc_status_no_memory("partitioning"));
   for (size_t i = 0; i < kept; i++) {
     g.first[halves[i].from + 1]++;
     g.to[i] = (int32_t)halves[i].to;

@@ -64,7 +64,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   double *oct = malloc(sizeof *oct * (cells + 1)), *rank = calloc(p->node_count, sizeof *rank);
   uint32_t *heap = malloc(sizeof *heap * ((size_t)p->node_count + 1)), seen = 0;
   size_t count = 0;
-  if (!oct || !rank || !heap) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for PEFT");
+  if (!oct || !rank || !heap) TFC_TRY(s, tfc_status_no_memory("PEFT"));
   TFC_TRY(s, tfc_lister_init(&l, p, true));
   fill_oct(p, oct);
   for (uint32_t n = 0; n < p->node_count; n++)
@@ -82,7 +82,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
       if (best == TFC_NONE || cost < least) least = cost, best = d;
     }
     if (best == TFC_NONE) best = tfc_lister_last_resort(&l, n);
-    if (!tfc_lister_put(&l, n, best)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for PEFT");
+    if (!tfc_lister_put(&l, n, best)) TFC_TRY(s, tfc_status_no_memory("PEFT"));
     if (i % 256 == 0 && tfc_budget_over(budget)) TFC_FAIL(s, TFC_DEADLINE_EXCEEDED, "no time left for PEFT");
   }
   TFC_TRY(s, tfc_lister_finish(&l, budget, out, out_evaluations));

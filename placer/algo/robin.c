@@ -9,7 +9,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   (void)out_evaluations;
   struct tfc_random random;
   bool *seen = calloc((size_t)p->unit_count + 1, sizeof *seen);
-  if (!seen) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for round robin");
+  if (!seen) return tfc_status_no_memory("round robin");
   tfc_random_init(&random, budget->seed);
   uint32_t turn = 0;
   for (uint32_t i = 0; i < p->node_count; i++) {

@@ -28,7 +28,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   SCOTCH_Strat strat;
   _Static_assert(sizeof(SCOTCH_Num) == 4, "Scotch with 32-bit numbers");
   pthread_mutex_lock(&one_at_a_time);
-  if (!part || !weights || !plain || !share) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for Scotch");
+  if (!part || !weights || !plain || !share) TFC_TRY(s, tfc_status_no_memory("Scotch"));
   TFC_TRY(s, tfc_partition_graph_make(p, &g));
   tfc_partition_shares(p, share);
   for (uint32_t d = 0; d < p->device_count; d++) weights[d] = 1 + (SCOTCH_Num)(share[d] * 10000);

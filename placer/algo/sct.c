@@ -30,7 +30,7 @@ static tfc_status by_program(const struct tfc_problem *p, const struct tfc_budge
   int *start = malloc(sizeof *start * ((size_t)p->node_count + 1));
   int *edge = malloc(sizeof *edge * ((size_t)g->consumer_count + 1));
   uint32_t *owner = malloc(sizeof *owner * ((size_t)g->consumer_count + 1));
-  if (!start || !edge || !owner) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for m-SCT");
+  if (!start || !edge || !owner) TFC_TRY(s, tfc_status_no_memory("m-SCT"));
   const double scale = 1000.0 / ((double)p->total_fastest + 1);
   const int span = tfc_program_variable(&lp, 1, 0, INFINITY, false);
   for (uint32_t n = 0; n < p->node_count; n++) start[n] = tfc_program_variable(&lp, 0, 0, INFINITY, false);
@@ -84,7 +84,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   (void)evaluator;
   tfc_status s = NULL;
   uint32_t *favourite = malloc(sizeof *favourite * ((size_t)p->node_count + 1));
-  if (!favourite) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for m-SCT");
+  if (!favourite) return tfc_status_no_memory("m-SCT");
   for (uint32_t n = 0; n < p->node_count; n++) favourite[n] = TFC_NONE;
   if (p->node_count <= LARGEST)
     TFC_TRY(s, by_program(p, budget, favourite));

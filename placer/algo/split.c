@@ -58,7 +58,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   bool any = false;
   uint32_t *order = malloc(sizeof *order * ((size_t)p->unit_count + 1));
   tfc_random_init(&random, budget->seed);
-  if (!order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a split");
+  if (!order) TFC_TRY(s, tfc_status_no_memory("a split"));
   TFC_TRY(s, tfc_simulator_create(p, &sim));
   TFC_TRY(s, tfc_solution_init(&trial, p));
   for (int depth_first = 1; depth_first >= 0; depth_first--) {

@@ -14,7 +14,7 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   uint32_t *order = malloc(sizeof *order * ((size_t)p->unit_count + 1)), at = 0;
   double total = 0, largest = 0, held = 0;
   tfc_random_init(&random, budget->seed);
-  if (!order) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for m-TOPO");
+  if (!order) return tfc_status_no_memory("m-TOPO");
   TFC_TRY(s, tfc_order_units(p, false, order));
   for (uint32_t u = 0; u < p->unit_count; u++) {
     total += (double)p->unit_memory[u];

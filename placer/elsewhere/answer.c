@@ -13,7 +13,7 @@ static tfc_status quartiles(const struct tfc_elsewhere_known *k, struct tfc_quar
   *out_steps = k->steps;
   if (!k->final_us.count) return NULL;
   double *us = malloc(k->final_us.count * sizeof *us);
-  if (!us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!us) return tfc_status_no_memory(NULL);
   memcpy(us, k->final_us.data, k->final_us.count * sizeof *us);
   *out = tfc_quartiles_of(us, k->final_us.count), *out_steps = (uint32_t)k->final_us.count;
   free(us);
@@ -22,7 +22,7 @@ static tfc_status quartiles(const struct tfc_elsewhere_known *k, struct tfc_quar
 
 static tfc_status add_baselines(struct tfc_elsewhere *r, struct tfc_placement *p) {
   p->baselines = TFC_ARENA_ARRAY(&p->arena, struct tfc_placement_baseline, r->known.count + 1);
-  if (!p->baselines) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p->baselines) return tfc_status_no_memory(NULL);
   p->baseline_count = 0;
   for (size_t i = 0; i < r->known.count; i++) {
     const struct tfc_elsewhere_known *k = &r->known.data[i];

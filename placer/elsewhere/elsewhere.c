@@ -14,7 +14,6 @@
 #include "placer/elsewhere/rounds.h"
 #include "placer/elsewhere/tried.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
 static const double usual_seconds = 600; // used if --time is not given
@@ -40,10 +39,10 @@ static tfc_status set_up(struct tfc_elsewhere *r) {
   if (!devices) return tfc_status_no_memory("placing for another program");
   for (uint32_t d = 0; d < p->device_count; d++) {
     devices[d] = p->machine->devices[d].name;
-    if (!tfc_strmap_put(&r->device_of, devices[d], d, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_strmap_put(&r->device_of, devices[d], d, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   for (uint32_t n = 0; n < p->node_count; n++)
-    if (!tfc_strmap_put(&r->node_of, p->graph->names[n], n, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_strmap_put(&r->node_of, p->graph->names[n], n, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_simulator_create(p, &r->simulator));
   if (!t->prior) TFC_TRY(s, tfc_learned_create(p, false, &r->learned));
   TFC_TRY(s, tfc_command_start(&(struct tfc_command_options){.command = t->measure_with,

@@ -61,7 +61,7 @@ static tfc_status read_turn(struct tfc_elsewhere *r, struct finalist *list, uint
                         answer.message ? answer.message : "no reason given");
     if (answer.state != TFC_RESULT_OK || !answer.step_us.count) continue;
     for (size_t n = 0; n < answer.step_us.count && turn >= CHOOSE; n++)
-      if (!tfc_array_push(&k->final_us, answer.step_us.data[n])) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!tfc_array_push(&k->final_us, answer.step_us.data[n])) TFC_TRY(s, tfc_status_no_memory(NULL));
     f->log_us[turn] = log(tfc_quartiles_of(answer.step_us.data, answer.step_us.count).median);
   }
 out:
@@ -115,7 +115,7 @@ static tfc_status store_final(struct tfc_elsewhere *r, struct tfc_elsewhere_know
   tfc_status s = NULL;
   if (!k->final_us.count) return NULL; // its readings failed; its time is that of its first reading
   double *us = malloc((k->final_us.count + 1) * sizeof *us);
-  if (!us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!us) return tfc_status_no_memory(NULL);
   if (k->final_us.count) memcpy(us, k->final_us.data, k->final_us.count * sizeof *us);
   const struct tfc_quartiles q = tfc_quartiles_of(us, k->final_us.count);
   TFC_TRY(s, tfc_store_begin(r->store));

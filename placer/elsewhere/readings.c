@@ -23,7 +23,7 @@ static tfc_status learn(struct tfc_elsewhere *r, const struct tfc_solution *cand
   struct tfc_learned_trace trace = {0};
   struct tfc_learned_operation *operations = malloc((a->operations.count + 1) * sizeof *operations);
   struct tfc_learned_transfer *transfers = malloc((a->transfers.count + 1) * sizeof *transfers);
-  if (!operations || !transfers) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!operations || !transfers) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (size_t i = 0; i < a->operations.count; i++) {
     const struct tfc_command_operation *x = &a->operations.data[i];
     const uint64_t *node = tfc_strmap_get(&r->node_of, x->node), *device = tfc_strmap_get(&r->device_of, x->device);
@@ -91,7 +91,7 @@ tfc_status tfc_elsewhere_read(struct tfc_elsewhere *r, const uint32_t *list, uin
   struct tfc_solution *candidates = calloc(count + 1u, sizeof *candidates);
   struct tfc_solution reference = {0};
   const uint32_t former = r->best;
-  if (!results || !candidates) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!results || !candidates) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < count; i++) candidates[i] = r->known.data[list[i]].solution;
   r->batch = list;
   struct tfc_rules rules = {.cutoff = TFC_TIME_MAX, .warmup = 1, .steps = 5};

@@ -14,7 +14,6 @@
 #include "profiler/store_runs.h"
 #include "profiler/warnings.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 
 enum { RAW_KEPT = 20 }; // placements whose operations are kept in the database
 
@@ -120,7 +119,7 @@ static tfc_status add_trace(struct tfc_elsewhere *r, struct tfc_elsewhere_known 
   int64_t *busy = calloc(p->device_count, sizeof *busy);
   uint32_t *count = calloc(p->device_count, sizeof *count), rows = 0;
   struct tfc_store_op *ops = calloc(a->operations.count + 1, sizeof *ops);
-  if (!busy || !count || !ops) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!busy || !count || !ops) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (size_t i = 0; i < a->operations.count; i++) {
     const struct tfc_command_operation *x = &a->operations.data[i];
     const uint64_t *node = tfc_strmap_get(&r->node_of, x->node), *device = tfc_strmap_get(&r->device_of, x->device);

@@ -13,7 +13,6 @@
 #include "profiler/store_read.h"
 #include "profiler/store_rows.h"
 #include "profiler/store_runs.h"
-#include "runtime/base/no_memory.h"
 
 enum { VERSION = 1 }; // of the state that tfc_elsewhere_keep writes
 
@@ -30,7 +29,7 @@ static tfc_status keep_rank(struct tfc_elsewhere *r, const uint32_t *rank, uint6
   for (size_t i = 0; i < r->kept_ranks.count; i++)
     if (r->kept_ranks.data[i] == hash) return NULL;
   for (uint32_t n = 0; n < r->problem->node_count; n++) tfc_text_printf(&text, "%u ", rank[n]);
-  if (text.failed || !tfc_array_push(&r->kept_ranks, hash)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (text.failed || !tfc_array_push(&r->kept_ranks, hash)) TFC_TRY(s, tfc_status_no_memory(NULL));
   snprintf(name, sizeof name, "rank %016" PRIx64, hash);
   TFC_TRY(s, tfc_store_set_state(r->store, r->run, name, (tfc_str){text.data, text.size}));
 out:
@@ -54,7 +53,7 @@ tfc_status tfc_elsewhere_keep(struct tfc_elsewhere *r) {
     tfc_text_printf(&text, "%lld %.12g %u %d %.9g %016" PRIx64 " %d\n", (long long)k->placement_id, k->log_us,
                     k->readings, k->single, k->predicted_us, hash, k->won);
   }
-  if (text.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (text.failed) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_elsewhere_tried_none(r));
   TFC_TRY(s, tfc_elsewhere_store_proposers(r));
   TFC_TRY(s, tfc_store_set_state(r->store, r->run, "elsewhere", (tfc_str){text.data, text.size}));
@@ -130,8 +129,7 @@ static tfc_status take_rank(struct tfc_elsewhere *r, uint64_t hash, struct tfc_s
   char name[32];
   snprintf(name, sizeof name, "rank %016" PRIx64, hash);
   TFC_TRY(s, tfc_store_get_state(r->store, r->run, name, &text));
-  if (!(to->rank = malloc((r->problem->node_count + 1u) * sizeof *to->rank)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(to->rank = malloc((r->problem->node_count + 1u) * sizeof *to->rank))) TFC_TRY(s, tfc_status_no_memory(NULL));
   char *at = text.data;
   for (uint32_t n = 0; n < r->problem->node_count; n++) {
     char *end;
@@ -181,7 +179,7 @@ static tfc_status take_placement(void *user, const struct tfc_store_placement_re
   k.predicted_us = level->predicted_us;
   k.name = tfc_str_dup(tfc_str_from(row->name));
   if (row->algorithm) k.algorithm = k.owned = tfc_str_dup(tfc_str_from(row->algorithm));
-  if (!k.name || (row->algorithm && !k.owned)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!k.name || (row->algorithm && !k.owned)) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_solution_init(&k.solution, r->problem));
   TFC_TRY(s, tfc_store_read_assignment(r->store, p->key, take_unit, t));
   if (t->seen != r->problem->unit_count)
@@ -191,7 +189,7 @@ static tfc_status take_placement(void *user, const struct tfc_store_placement_re
   k.digest = tfc_elsewhere_digest(r->problem, &k.solution);
   if (r->learned && k.state == TFC_RESULT_OK && k.median_us > 0)
     TFC_TRY(s, tfc_learned_add(r->learned, &k.solution, k.median_us, exp(k.log_us) / k.median_us, NULL));
-  if (!tfc_array_push(&r->known, k)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!tfc_array_push(&r->known, k)) TFC_TRY(s, tfc_status_no_memory(NULL));
   k = (struct tfc_elsewhere_known){0};
 out:
   tfc_elsewhere_known_deinit(&k);
@@ -223,7 +221,7 @@ static tfc_status take_levels(struct taking *t) {
     if (sscanf(at + 1, "%lld %lf %u %d %lf %" SCNx64 " %d", &l.placement_id, &l.log_us, &l.readings, &l.single,
                &l.predicted_us, &l.rank, &l.won) < 6)
       TFC_FAIL(s, TFC_DATA_LOSS, "run %lld: what it had measured cannot be read", (long long)r->run);
-    if (!tfc_array_push(&t->levels, l)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&t->levels, l)) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
 out:
   tfc_text_deinit(&text);

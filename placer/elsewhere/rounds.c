@@ -45,8 +45,7 @@ static tfc_status offer(struct round *x, const struct tfc_problem *world, const 
     if (distance(p, found, &r->known.data[x->list[i]].solution) <= p->unit_count / 300) return NULL;
   TFC_TRY(s, tfc_solution_copy(&solution, found, p));
   if (!solution.rank && world != p) {
-    if (!(solution.rank = malloc((p->node_count + 1u) * sizeof *solution.rank)))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!(solution.rank = malloc((p->node_count + 1u) * sizeof *solution.rank))) TFC_TRY(s, tfc_status_no_memory(NULL));
     memcpy(solution.rank, world->rank, p->node_count * sizeof *solution.rank);
   }
   TFC_TRY(s, tfc_elsewhere_add(r, NULL, algorithm, "candidate", &solution, &index, &is_new));

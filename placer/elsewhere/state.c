@@ -56,11 +56,11 @@ tfc_status tfc_elsewhere_add(struct tfc_elsewhere *r, const char *name, const ch
                                   .log_us = (double)NAN,
                                   .predicted_us = (double)NAN};
   k.name = name ? tfc_str_dup(tfc_str_from(name)) : tfc_format("#%zu", r->known.count + 1);
-  if (!k.name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!k.name) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_solution_copy(&k.solution, solution, r->problem));
   tfc_simulate(r->simulator, solution->device, solution->rank, TFC_TIME_MAX, &v);
   k.simulated_us = v.legal ? 1e-6 * (double)v.value : (double)NAN;
-  if (!tfc_array_push(&r->known, k)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!tfc_array_push(&r->known, k)) TFC_TRY(s, tfc_status_no_memory(NULL));
   *out_index = (uint32_t)r->known.count - 1, *out_new = true;
 out:
   if (s) free(k.name), tfc_solution_deinit(&k.solution);

@@ -8,7 +8,6 @@
 #include "profiler/store.h"
 #include "profiler/store_rows.h"
 #include "profiler/store_runs.h"
-#include "runtime/base/no_memory.h"
 
 // The state's lines: name, algorithm, role, whether it is a single device, the device of each unit, and the order of
 // operations, which is empty where the placement has none.

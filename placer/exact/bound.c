@@ -270,7 +270,7 @@ tfc_status tfc_bound_compute(const struct tfc_problem *p, const struct tfc_budge
   b.head = calloc(p->node_count, sizeof *b.head);
   b.tail = calloc(p->node_count, sizeof *b.tail);
   b.weight = calloc(p->device_count, sizeof *b.weight);
-  if (!b.least || !b.head || !b.tail || !b.weight) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for bounds");
+  if (!b.least || !b.head || !b.tail || !b.weight) TFC_TRY(s, tfc_status_no_memory("bounds"));
   find_least(&b);
   const bool step = p->objective == TFC_OBJECTIVE_STEP;
   // Calibration may make operations faster than their times (a slowdown below 1): then these bounds would be wrong.
@@ -287,7 +287,7 @@ tfc_status tfc_bound_compute(const struct tfc_problem *p, const struct tfc_budge
       struct tfc_ilp_answer answer;
       cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
       device = calloc((size_t)p->unit_count + 1, sizeof *device);
-      if (!cluster || !device) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for bounds");
+      if (!cluster || !device) TFC_TRY(s, tfc_status_no_memory("bounds"));
       for (uint32_t u = 0; u < p->unit_count; u++) cluster[u] = u;
       const bool timed = budget->deadline > 0;
       const struct tfc_program_limits limits = {.seconds = timed ? fmax(0.05, budget->deadline - tfc_now_s()) : 0,

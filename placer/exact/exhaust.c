@@ -133,7 +133,7 @@ tfc_status tfc_exhaust(const struct tfc_problem *p, const struct tfc_budget *bud
   TFC_TRY(s, tfc_simulator_create(p, &w.sim));
   bool complete = try_placements(&w, false);
   if (complete && orders) complete = try_placements(&w, true);
-  if (w.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  if (w.failed) TFC_TRY(s, tfc_status_no_memory("a search"));
   *out_complete = complete && (orders || p->objective == TFC_OBJECTIVE_THROUGHPUT);
   *out_score = w.score, *out_evaluations = w.used;
 out:

@@ -132,7 +132,7 @@ static tfc_status add_end(struct model *m, struct end_costs *ends, int *variable
   if (*variable < 0) {
     *variable = difference(m, more, less);
     if (!tfc_array_push(ends, (struct end_cost){*variable, device, (double)least * m->scale}))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an integer program");
+      return tfc_status_no_memory("an integer program");
     return NULL;
   }
   tfc_program_row(&m->lp, 0, INFINITY);
@@ -152,7 +152,7 @@ static tfc_status add_beyond(struct model *m, struct end_costs *ends, int *varia
   if (*variable < 0) {
     *variable = tfc_program_variable(&m->lp, 0, 0, most, false);
     if (!tfc_array_push(ends, (struct end_cost){*variable, device, 1}))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an integer program");
+      return tfc_status_no_memory("an integer program");
   }
   tfc_program_row(&m->lp, -most, INFINITY);
   tfc_program_term(&m->lp, *variable, 1), tfc_program_term(&m->lp, here, -most);
@@ -216,7 +216,7 @@ static tfc_status add_paths(struct model *m) {
   int *start = malloc(sizeof *start * ((size_t)p->node_count + 1));
   int *apart = malloc(sizeof *apart * ((size_t)m->count * m->count + 1));
   tfc_status s = NULL;
-  if (!start || !apart) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for an integer program");
+  if (!start || !apart) TFC_TRY(s, tfc_status_no_memory("an integer program"));
   for (size_t i = 0; i < (size_t)m->count * m->count; i++) apart[i] = -1;
   for (uint32_t n = 0; n < p->node_count; n++) start[n] = tfc_program_variable(&m->lp, 0, 0, INFINITY, false);
   for (uint32_t n = 0; n < p->node_count; n++) {
@@ -279,7 +279,7 @@ tfc_status tfc_ilp_solve(const struct tfc_problem *p, const uint32_t *cluster, u
   }
   m.scale = 1000.0 / ((double)p->total_fastest + 1);
   m.x = malloc(sizeof *m.x * ((size_t)count * devices + 1));
-  if (!m.x) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an integer program");
+  if (!m.x) return tfc_status_no_memory("an integer program");
   m.span = tfc_program_variable(&m.lp, 1, 0, INFINITY, false);
   add_choice(&m);
   TFC_TRY(s, add_loads(&m, p->objective == TFC_OBJECTIVE_THROUGHPUT));

@@ -186,15 +186,15 @@ tfc_status tfc_program_solve(const struct tfc_program *p, const struct tfc_progr
   struct result *result = MAP_FAILED;
   const size_t bytes = sizeof *result + sizeof *result->x * p->cost.count;
   *out = (struct tfc_program_answer){.bound = -INFINITY};
-  if (p->failed || !turn(p, &by_column)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a program");
+  if (p->failed || !turn(p, &by_column)) TFC_TRY(s, tfc_status_no_memory("a program"));
   result = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (result == MAP_FAILED) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a program");
+  if (result == MAP_FAILED) TFC_TRY(s, tfc_status_no_memory("a program"));
   TFC_TRY(s, solve_apart(p, &by_column, limits, result, &out->gave_up));
   if (out->gave_up) goto out;
   *out = result->answer;
   if (result->has) {
     out->x = malloc(sizeof *out->x * (p->cost.count + 1));
-    if (!out->x) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a program");
+    if (!out->x) TFC_TRY(s, tfc_status_no_memory("a program"));
     memcpy(out->x, result->x, sizeof *out->x * p->cost.count);
   }
 out:

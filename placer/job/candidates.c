@@ -88,9 +88,9 @@ tfc_status tfc_job_candidates_add(struct tfc_job_candidates *c, const char *name
   k.learned_us = known(tfc_job_model_predict(c->model, solution, &k.learned_sd));
   k.name = name ? tfc_str_dup(tfc_str_from(name)) : tfc_format("#%zu", c->list.count);
   k.algorithm = algorithm ? tfc_str_dup(tfc_str_from(algorithm)) : NULL;
-  if (!k.name || (algorithm && !k.algorithm)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!k.name || (algorithm && !k.algorithm)) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_solution_copy(&k.solution, solution, c->model->problem));
-  if (!tfc_array_push(&c->list, k)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!tfc_array_push(&c->list, k)) TFC_TRY(s, tfc_status_no_memory(NULL));
   *out_index = (uint32_t)c->list.count - 1, *out_new = true;
   k = (struct tfc_job_candidate){0};
 out:
@@ -102,7 +102,7 @@ out:
 
 // Owns the candidate from then on; after an error the caller still owns it.
 static tfc_status push(struct tfc_job_candidates *c, struct tfc_job_candidate *candidate, uint32_t *out_index) {
-  if (!tfc_array_push(&c->list, *candidate)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!tfc_array_push(&c->list, *candidate)) return tfc_status_no_memory(NULL);
   if (candidate->episode > c->episodes) c->episodes = candidate->episode;
   *candidate = (struct tfc_job_candidate){0};
   *out_index = (uint32_t)c->list.count - 1;
@@ -131,7 +131,7 @@ tfc_status tfc_job_candidates_add_device(struct tfc_job_candidates *c, const cha
                                 .predicted_us = (double)NAN,
                                 .final_us = (double)NAN};
   k.name = device ? tfc_format("single:%s", device) : tfc_format("whole");
-  if (!k.name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!k.name) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, place(c, solution, &k));
   TFC_TRY(s, push(c, &k, out_index));
 out:
@@ -165,7 +165,7 @@ tfc_status tfc_job_candidates_restore(struct tfc_job_candidates *c, const struct
                                 .final_us = (double)NAN};
   k.name = tfc_str_dup(tfc_str_from(row->name));
   k.algorithm = row->algorithm ? tfc_str_dup(tfc_str_from(row->algorithm)) : NULL;
-  if (!k.name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!k.name) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, place(c, solution, &k));
   TFC_TRY(s, push(c, &k, out_index));
 out:
@@ -210,7 +210,7 @@ tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *c, uint32_t i
                                     .transfer_bytes = k->transfer_bytes};
   again.name = tfc_format("#%zu", c->list.count);
   again.algorithm = tfc_str_dup(tfc_str_from(algorithm));
-  if (!again.name || !again.algorithm) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!again.name || !again.algorithm) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_solution_copy(&again.solution, solution, c->model->problem));
   TFC_TRY(s, push(c, &again, out_index));
 out:
@@ -223,8 +223,7 @@ static tfc_status take_crossing(struct tfc_job_candidate *k, const struct tfc_me
   free(k->crossing);
   k->crossing = NULL;
   if (m->state != TFC_RESULT_OK || k->whole) return NULL;
-  if (!(k->crossing = calloc((size_t)devices * devices + 1, sizeof *k->crossing)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(k->crossing = calloc((size_t)devices * devices + 1, sizeof *k->crossing))) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < m->transfer_count; i++) {
     const struct tfc_plan_transfer_row *t = &m->transfers[i];
     if (t->source < devices && t->target < devices) k->crossing[(size_t)t->source * devices + t->target] += t->bytes;
@@ -241,7 +240,7 @@ static tfc_status take_final(struct tfc_job_candidate *k, const struct tfc_measu
   uint32_t block_count[TFC_JOB_CHOOSE_ROUNDS] = {0}, untraced = 0;
   double *us = calloc(m->step_count + 1u, sizeof *us);
   bool recorded = false;
-  if (!us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!us) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < m->step_count; i++)
     recorded |= m->by_records && m->steps[i].traced && !m->steps[i].warmup && m->steps[i].block >= final_from;
   for (uint32_t i = 0; i < m->step_count; i++) {
@@ -255,7 +254,7 @@ static tfc_status take_final(struct tfc_job_candidate *k, const struct tfc_measu
       us[untraced++] = step_us;
     } else if (!tfc_array_push(&k->final_step_us, step_us) ||
                !tfc_array_push(&k->final_block_of, t->block - final_from)) {
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_status_no_memory(NULL));
     }
   }
   k->untraced_us = tfc_quartiles_of(us, untraced).median, k->untraced_steps = untraced;
@@ -264,7 +263,7 @@ static tfc_status take_final(struct tfc_job_candidate *k, const struct tfc_measu
   if (!k->final_step_us.count) goto out;
   free(us);
   us = malloc(k->final_step_us.count * sizeof *us);
-  if (!us) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!us) TFC_TRY(s, tfc_status_no_memory(NULL));
   memcpy(us, k->final_step_us.data, k->final_step_us.count * sizeof *us);
   const struct tfc_quartiles q = tfc_quartiles_of(us, k->final_step_us.count);
   k->final_us = q.median, k->final_q1 = q.q1, k->final_q3 = q.q3, k->final_steps = (uint32_t)k->final_step_us.count;
@@ -301,7 +300,7 @@ tfc_status tfc_job_candidates_take(struct tfc_job_candidates *c, uint32_t index,
   free(k->busy_us);
   k->peak = malloc((devices + 1u) * sizeof *k->peak);
   k->busy_us = malloc((devices + 1u) * sizeof *k->busy_us);
-  if (!k->peak || !k->busy_us) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!k->peak || !k->busy_us) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t d = 0; d < devices; d++) {
     k->peak[d] = r.memory[d];
     k->busy_us[d] = 1e-6 * (double)r.busy[d];
@@ -334,7 +333,7 @@ tfc_status tfc_job_candidates_take_in_flight(struct tfc_job_candidates *c, uint3
     if (!tfc_measured_counts(m, &m->steps[i])) continue; // steps one after another warm up first
     if (!tfc_array_push(&k->in_flight.us, 1e-3 * (double)m->steps[i].duration_ns) ||
         !tfc_array_push(&k->in_flight.block, m->steps[i].block))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_status_no_memory(NULL));
   }
 out:
   tfc_result_deinit(&r);
@@ -360,8 +359,7 @@ tfc_status tfc_job_candidates_keep_sequence(struct tfc_job_candidates *c, uint32
                                             uint32_t count) {
   struct tfc_job_candidate *k = &c->list.data[index];
   if (!c->model->problem->has_limits || k->sequence || k->state != TFC_RESULT_OK) return NULL;
-  if (!(k->sequence = malloc((count + 1u) * sizeof *k->sequence)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(k->sequence = malloc((count + 1u) * sizeof *k->sequence))) return tfc_status_no_memory(NULL);
   memcpy(k->sequence, sequence, count * sizeof *sequence);
   k->sequence_count = count;
   return NULL;

@@ -12,7 +12,7 @@ static tfc_status rank_as_run(const struct tfc_job_model *m, const struct tfc_jo
   tfc_status s = NULL;
   double *order = malloc((m->problem->node_count + 1u) * sizeof *order);
   uint32_t *rank = malloc((m->problem->node_count + 1u) * sizeof *rank);
-  if (!order || !rank) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!order || !rank) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < m->problem->node_count; i++) order[i] = (double)NAN;
   for (uint32_t i = 0; i < k->sequence_count; i++) {
     uint32_t c = m->subject->cost_of[k->sequence[i]];
@@ -49,7 +49,7 @@ static tfc_status give_fallback_reasons(const struct tfc_job_model *m, struct tf
     n->reason = tfc_arena_printf(&d->arena, "%.*s%son the host between copies%s%s: %s", TFC_STR_ARG(n->reason),
                                  n->reason.size ? "; " : "", isfinite(us) ? ", " : "",
                                  isfinite(us) ? tfc_show_us(text, us) : "", f->reason);
-    if (!n->reason.data) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!n->reason.data) return tfc_status_no_memory(NULL);
   }
   return NULL;
 }
@@ -89,7 +89,7 @@ tfc_status tfc_job_document(const struct tfc_job_candidates *c, const struct tfc
   }
   d->device_count = m->info->device_count;
   d->devices = TFC_ARENA_ARRAY(&d->arena, struct tfc_placement_device, d->device_count + 1u);
-  if (!d->devices || !d->graph_file.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!d->devices || !d->graph_file.data) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < d->device_count; i++) {
     const struct tfc_machine_device *at = &m->machine->devices[i];
     d->devices[i] = (struct tfc_placement_device){.name = tfc_arena_str(&d->arena, at->name),
@@ -101,13 +101,13 @@ tfc_status tfc_job_document(const struct tfc_job_candidates *c, const struct tfc
   }
   if (loads && k->solution.device) {
     double *us = TFC_ARENA_ARRAY(&d->arena, double, d->device_count + 1u);
-    if (!us) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!us) TFC_TRY(s, tfc_status_no_memory(NULL));
     const bool known = tfc_job_model_loads(m, &k->solution, us);
     for (uint32_t i = 0; known && i < d->device_count; i++) d->devices[i].busy_us = us[i];
   }
   uint32_t rows = 0;
   d->baselines = TFC_ARENA_ARRAY(&d->arena, struct tfc_placement_baseline, out->row_count + 1u);
-  if (!d->baselines) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!d->baselines) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < out->row_count; i++) {
     const struct tfc_job_row *r = &out->rows[i];
     if (strcmp(r->kind, "answer") == 0 || r->modelled) continue;

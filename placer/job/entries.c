@@ -17,8 +17,7 @@ tfc_status tfc_job_entries_make(const struct tfc_job_candidates *c, const uint32
   const size_t nodes = c->model->o->graph->node_count, costs = c->model->subject->cost_count, all = (size_t)count + 1;
   *out = (struct tfc_job_entries){calloc(all, sizeof *out->list), malloc((all * nodes + 1) * sizeof *out->placements),
                                   malloc((all * costs + 1) * sizeof *out->sequences)};
-  if (!out->list || !out->placements || !out->sequences)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!out->list || !out->placements || !out->sequences) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < all; i++) {
     const uint32_t at = i < count ? index[i] : last;
     if (at == TFC_NONE) break;

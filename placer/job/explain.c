@@ -77,7 +77,7 @@ tfc_status tfc_job_explain_placement(const struct tfc_job_model *m, const struct
   out->peak = calloc(devices + 1u, sizeof *out->peak);
   out->limit = calloc(devices + 1u, sizeof *out->limit);
   out->crossing = calloc((size_t)devices * devices + 1, sizeof *out->crossing);
-  if (!out->peak || !out->limit || !out->crossing) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!out->peak || !out->limit || !out->crossing) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t d = 0; d < devices; d++) {
     out->peak[d] = k->peak ? k->peak[d] : 0;
     out->peak_part |= k->peak_part && out->peak[d] > 0;
@@ -89,7 +89,7 @@ tfc_status tfc_job_explain_placement(const struct tfc_job_model *m, const struct
   for (uint32_t i = 0; i < t.transfer_count && !k->crossing; i++)
     out->crossing[(size_t)t.transfers[i].from * devices + t.transfers[i].to] +=
         m->problem->graph->bytes[t.transfers[i].tensor];
-  if (!(share = calloc(t.path_count + 1u, sizeof *share))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(share = calloc(t.path_count + 1u, sizeof *share))) TFC_TRY(s, tfc_status_no_memory(NULL));
   int64_t total = 0;
   for (uint32_t i = 0; i < t.path_count; i++) {
     uint32_t item = t.path[i];

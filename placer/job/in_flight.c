@@ -46,7 +46,7 @@ tfc_status tfc_job_measure_in_flight(struct tfc_job_candidates *c, struct tfc_jo
   uint32_t in_flight = c->model->info->device_count / 2 + 1, entries = 0;
   struct tfc_measure_entry *entry = calloc(2 * (size_t)count + 1, sizeof *entry);
   uint32_t *of = calloc(2 * (size_t)count + 1, sizeof *of);
-  if (!entry || !of) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!entry || !of) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_job_entries_make(c, index, count, TFC_NONE, &alone));
   for (uint32_t i = 0; i < count; i++) {
     of[entries] = index[i], entry[entries] = alone.list[i];

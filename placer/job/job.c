@@ -45,8 +45,7 @@ static tfc_status hash_graph(const char *path, char out_hex[65]) {
   tfc_status s = tfc_file_map_document(path, &file);
   if (s) { // the path is a SavedModel directory
     tfc_status_free(s);
-    if (!(inside = tfc_format("%s/saved_model.pb", path)))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!(inside = tfc_format("%s/saved_model.pb", path))) return tfc_status_no_memory(NULL);
     s = tfc_file_map_document(inside, &file);
   }
   if (!s) tfc_sha256((tfc_str){(const char *)file.data, file.size}, out_hex);
@@ -59,7 +58,7 @@ static tfc_status make_feeds(struct tfc_job *j) {
   const struct tfc_step_spec *step = j->o->step;
   j->feeds = calloc(step->feed_count + 1u, sizeof *j->feeds);
   j->feed_list = calloc(step->feed_count + 1u, sizeof *j->feed_list);
-  if (!j->feeds || !j->feed_list) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!j->feeds || !j->feed_list) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < step->feed_count; i++) {
     const struct tfc_tensor *value = NULL;
     for (uint32_t k = 0; k < j->o->value_count; k++)

@@ -14,7 +14,6 @@
 #include "profiler/store_rows.h"
 #include "profiler/store_runs.h"
 #include "profiler/warnings.h"
-#include "runtime/base/no_memory.h"
 
 enum { RAW_KEPT = 20 }; // for so many candidates the times of single operations are kept in the database
 
@@ -232,7 +231,7 @@ static tfc_status store_steps(struct tfc_job_journal *j, const struct tfc_job_ca
       const struct tfc_profile_op *o = &p->ops.data[n];
       struct tfc_store_op row = {step,        (uint32_t)n,    o->node,        o->device + on_whole,
                                  o->start_ns, o->duration_ns, o->dispatch_ns, o->launched_ns};
-      if (!tfc_array_push(&ops, row)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!tfc_array_push(&ops, row)) TFC_TRY(s, tfc_status_no_memory(NULL));
     }
     for (size_t n = 0; n < p->transfers.count; n++) {
       const struct tfc_profile_transfer *t = &p->transfers.data[n];
@@ -241,7 +240,7 @@ static tfc_status store_steps(struct tfc_job_journal *j, const struct tfc_job_ca
       struct tfc_store_transfer row = {
           step,        (uint32_t)n,   of->node, of->output, of->source, of->target, t->bytes ? t->bytes : of->bytes,
           t->start_ns, t->duration_ns};
-      if (!tfc_array_push(&transfers, row)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!tfc_array_push(&transfers, row)) TFC_TRY(s, tfc_status_no_memory(NULL));
     }
     TFC_TRY(s, tfc_store_add_ops(j->store, at->key, ops.data, ops.count));
     TFC_TRY(s, tfc_store_add_transfers(j->store, at->key, transfers.data, transfers.count));
@@ -271,7 +270,7 @@ static tfc_status store_totals(struct tfc_job_journal *j, const struct tfc_job_c
   double ns[1024];
   for (uint32_t i = 0; i < m->profile_count; i++)
     for (size_t n = 0; n < m->profiles[i].ops.count; n++)
-      if (!tfc_array_push(&all, &m->profiles[i].ops.data[n])) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!tfc_array_push(&all, &m->profiles[i].ops.data[n])) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (all.count) qsort(all.data, all.count, sizeof *all.data, by_node);
   for (size_t i = 0, e; i < all.count; i = e) {
     struct tfc_store_op_total row = {.node_id = all.data[i]->node,

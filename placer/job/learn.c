@@ -24,7 +24,7 @@ static tfc_status keep_sequence(struct tfc_job_candidates *c, uint32_t index, co
   if (!m->problem->has_limits || c->list.data[index].state != TFC_RESULT_OK) return NULL;
   uint16_t *placement = malloc((m->o->graph->node_count + 1u) * sizeof *placement);
   uint32_t *sequence = malloc((l->cost_count + 1u) * sizeof *sequence);
-  if (!placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!placement || !sequence) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_subject_assign(l, tfc_job_model_search_problem(m), candidate, placement, sequence, &count));
   TFC_TRY(s, tfc_job_candidates_keep_sequence(c, index, sequence, count));
 out:

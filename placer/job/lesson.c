@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
-
 enum { MOST_PROFILES = 8 };
 
 struct lesson {
@@ -77,7 +75,7 @@ tfc_status tfc_job_lesson(struct tfc_job_model *m, const struct tfc_solution *so
   if (!measured->profile_count) return tfc_learned_add(m->learned, solution, step_us, 1, NULL);
   l.us = calloc(m->o->graph->node_count + 1u, sizeof *l.us);
   l.operations = calloc(m->subject->cost_count + 1u, sizeof *l.operations);
-  if (!l.us || !l.operations) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!l.us || !l.operations) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_fusion_init(&fusion, measured->done_by, measured->done_by_count, m->plain, m->kept));
   TFC_TRY(s, find_times(&l, measured));
   // the start times are taken from this step

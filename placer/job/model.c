@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "placer/job/together.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/graph/op_def.h"
 
 // Returns all options except `together`, which the caller sets; `feeds` has room for the step's feeds.
@@ -59,7 +58,7 @@ tfc_status tfc_job_model_take_graph(struct tfc_job_model *model) {
   TFC_TRY(s, tfc_cost_table_create(nodes, model->calibration.kind_count, &model->alone));
   TFC_TRY(s, tfc_cost_table_create(nodes, model->calibration.kind_count, &model->costs));
   model->kind_of_device = calloc(devices + 1u, sizeof *model->kind_of_device);
-  if (!model->kind_of_device) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!model->kind_of_device) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t d = 0; d < devices; d++) model->kind_of_device[d] = tfc_kind_of_device(model->info, d);
 out:
   free(feeds);
@@ -72,7 +71,7 @@ tfc_status tfc_job_model_keep_together(struct tfc_job_model *model, const struct
   uint32_t count = 0;
   struct tfc_node_pair *together = NULL;
   struct tfc_output *feeds = calloc(model->o->step->feed_count + 1u, sizeof *feeds);
-  if (!feeds) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!feeds) TFC_TRY(s, tfc_status_no_memory(NULL));
   const struct tfc_job_together given = {model->o->graph, model->info, model->subject, model->plain,
                                          model->calibration.kind_count};
   TFC_TRY(s, tfc_job_find_together(&given, &model->kept, &together, &count));

@@ -8,7 +8,6 @@
 #include "placer/job/given.h"
 #include "placer/job/room.h"
 #include "profiler/statistics.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
 // Computes the overhead of tracing from traced and untraced blocks of the same plan, which ran in turns. If step times
@@ -159,7 +158,7 @@ static tfc_status profile_steps(struct profiling *p) {
   uint32_t *device = calloc(model->info->device_count + 2u, sizeof *device);
   struct tfc_measure_entry *entry = calloc(model->info->device_count + 2u, sizeof *entry);
   uint16_t *placement = calloc(((size_t)model->info->device_count + 2) * nodes + 1, sizeof *placement);
-  if (!device || !entry || !placement) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!device || !entry || !placement) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t d = 0; d < model->info->device_count; d++) {
     bool first = true;
     for (uint32_t e = 0; e < d; e++) first &= model->kind_of_device[e] != model->kind_of_device[d];

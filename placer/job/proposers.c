@@ -6,7 +6,6 @@
 
 #include "placer/job/schedule.h"
 #include "profiler/store_rows.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/str.h"
 
 void tfc_job_proposers_deinit(struct tfc_job_proposers *p) {

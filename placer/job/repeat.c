@@ -69,7 +69,7 @@ static tfc_status begin_pairs(const struct tfc_job_candidates *c, struct tfc_job
   }
   return NULL;
 no_memory:
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return tfc_status_no_memory(NULL);
 }
 
 tfc_status tfc_job_repeat(const struct tfc_job_candidates *c, struct tfc_measurer *measurer,
@@ -78,7 +78,7 @@ tfc_status tfc_job_repeat(const struct tfc_job_candidates *c, struct tfc_measure
   struct tfc_random random;
   uint32_t *index = malloc((c->list.count + 1) * sizeof *index);
   uint32_t *order = malloc((c->list.count + 1) * sizeof *order);
-  if (!index || !order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!index || !order) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, begin_pairs(c, out, index));
   tfc_random_init(&random, (uint64_t)c->model->o->execution.seed + 29);
   const uint32_t count = out->pair_count;

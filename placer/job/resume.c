@@ -8,7 +8,6 @@
 #include "profiler/store_read.h"
 #include "profiler/store_rows.h"
 #include "profiler/store_runs.h"
-#include "runtime/base/no_memory.h"
 
 // --- Checking that the run is of the same graph and devices ----------------------------------------------------------
 struct checking {
@@ -47,7 +46,7 @@ static tfc_status check_devices(struct tfc_store *store, const struct tfc_measur
   TFC_TRY(s, tfc_store_read_devices(store, run, describe_row, &then));
   for (uint32_t d = 0; d < info->device_count; d++)
     describe_device(&now, info->devices[d].name, info->devices[d].cores, info->devices[d].math);
-  if (then.failed || now.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (then.failed || now.failed) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (then.size && strcmp(then.data, now.data) != 0) // empty: the run was interrupted before it stored its devices
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "run %lld measured on %s; it cannot go on with %s", (long long)run, then.data,
              now.data);
@@ -210,7 +209,7 @@ static tfc_status take_placement(void *user, const struct tfc_store_placement_re
                                         t->solution.device ? &t->solution : NULL, &index));
   if (t->state != stored) tfc_job_candidates_rule_out(t->candidates, index, t->state);
   if (row->placement_id == t->levels.incumbent) t->levels.at = index;
-  if (!level && !tfc_array_push(&t->levels.newer, index)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!level && !tfc_array_push(&t->levels.newer, index)) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_job_journal_know(t->journal, index, p));
 out:
   tfc_solution_deinit(&t->solution);

@@ -52,8 +52,7 @@ static tfc_status add_file(struct tfc_job_measuring *t, const char *text, uint32
   const char *equals = strchr(text, '=');
   char *name = NULL;
   if (!equals) return tfc_status_make(TFC_INVALID_ARGUMENT, "baseline '%s' is not NAME=FILE", text);
-  if (!(name = tfc_str_dup((tfc_str){text, (size_t)(equals - text)})))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(name = tfc_str_dup((tfc_str){text, (size_t)(equals - text)}))) return tfc_status_no_memory(NULL);
   TFC_TRY(s, tfc_solution_init(&solution, t->model->problem));
   if (tfc_str_ends(tfc_str_from(text), ".json")) {
     TFC_TRY(s, tfc_placement_read(equals + 1, &placement));
@@ -128,7 +127,7 @@ static tfc_status add_heuristics(struct tfc_job_measuring *t, struct tfc_job_pro
   next:;
   }
   uint32_t n = (uint32_t)t->candidates->list.count - first;
-  if (!(order = calloc(n + 1u, sizeof *order))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(order = calloc(n + 1u, sizeof *order))) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < n; i++)
     order[i][0] = t->candidates->list.data[first + i].simulated_us, order[i][1] = first + i;
   qsort(order, n, sizeof *order, by_value);

@@ -34,7 +34,7 @@ tfc_status tfc_job_check_room(const struct tfc_job_model *m) {
   const struct tfc_problem *p = m->problem;
   uint64_t *need = calloc(p->unit_count + 1u, sizeof *need);
   uint32_t *largest = calloc(p->unit_count + 1u, sizeof *largest), *count = calloc(p->unit_count + 1u, sizeof *count);
-  if (!need || !largest || !count) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!need || !largest || !count) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < m->info->variable_count; i++) {
     const struct tfc_plan_variable *v = &m->info->variables[i];
     uint32_t anchor = v->node < m->o->graph->node_count ? m->subject->anchor[v->node] : TFC_NONE;

@@ -18,12 +18,12 @@ tfc_status tfc_job_save_problem(const struct tfc_job_model *m, const struct tfc_
   }
   char *graph = tfc_format("%s/graph.json", m->o->save_problem);
   char *machine = tfc_format("%s/machine.yaml", m->o->save_problem);
-  if (!graph || !machine) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!graph || !machine) TFC_TRY(s, tfc_status_no_memory(NULL));
   mkdir(m->o->save_problem, 0777); // any error but EEXIST shows again when the files are written
   TFC_TRY(s, tfc_cost_graph_write(m->cost_graph, graph));
   struct tfc_machine written = *m->machine; // with the real limits, which searches may not use up
   written.devices = malloc((written.device_count + 1u) * sizeof *written.devices);
-  if (!written.devices) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!written.devices) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t d = 0; d < written.device_count; d++) {
     written.devices[d] = m->machine->devices[d];
     written.devices[d].memory = m->bare->devices[d].memory;
@@ -45,7 +45,7 @@ tfc_status tfc_job_save_placement(const struct tfc_job_model *m, const struct tf
   char *graph = tfc_format("%s/graph.json", m->o->save_problem);
   part.nodes = malloc((part.node_count + 1u) * sizeof *part.nodes);
   part.node_count = 0;
-  if (!path || !graph || !part.nodes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!path || !graph || !part.nodes) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < document->node_count; i++) {
     uint32_t node;
     tfc_status absent = tfc_cost_graph_find(m->cost_graph, document->nodes[i].name, &node);

@@ -113,7 +113,7 @@ static tfc_status searching_names(const struct tfc_job_options *o, char **out, b
     if (!learns && n) tfc_text_printf(&text, "%s%.*s", text.size ? "," : "", (int)n, at);
     at += n + (at[n] == ',');
   }
-  if (text.failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (text.failed) return tfc_status_no_memory(NULL);
   *out = text.data;
   return NULL;
 }
@@ -274,7 +274,7 @@ static tfc_status search_round(struct searching *x, const char *names, uint32_t 
   tfc_job_proposers_simulated(x->proposers, outcome.evaluations);
   if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
   found.list = calloc(outcome.entry_count + 1u, sizeof *found.list);
-  if (!found.list) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!found.list) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (outcome.best.device && outcome.value < TFC_TIME_MAX && outcome.excess == 0) {
     TFC_TRY(s, keep_searched(x, &outcome.best, world.problem != NULL));
     TFC_TRY(s, propose(x, &found, &outcome.best, outcome.algorithm));

@@ -46,7 +46,7 @@ tfc_status tfc_job_table_add(const struct tfc_job_candidates *c, const struct tf
   tfc_status s = NULL;
   const struct tfc_job_options *o = c->model->o;
   struct tfc_job_row *rows = realloc(out->rows, (out->row_count + 1) * sizeof *rows);
-  if (!rows) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!rows) return tfc_status_no_memory(NULL);
   out->rows = rows;
   struct tfc_job_row r = {.kind = kind,
                           .state = k->state,
@@ -86,7 +86,7 @@ tfc_status tfc_job_table_add(const struct tfc_job_candidates *c, const struct tf
                      : earlier                    ? "not in the final turns: the machine was faster then"
                                                   : NULL;
   r.note = note ? tfc_str_dup(tfc_str_from(note)) : NULL;
-  if (!r.name || (note && !r.note)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!r.name || (note && !r.note)) TFC_TRY(s, tfc_status_no_memory(NULL));
   out->rows[out->row_count++] = r;
 out:
   return s;
@@ -118,7 +118,7 @@ tfc_status tfc_job_table_correlate(const struct tfc_job_candidates *c, struct tf
   size_t n = 0, count = c->list.count;
   double *x = calloc(count + 1, sizeof *x), *y = calloc(count + 1, sizeof *y), *spread = calloc(count + 1, sizeof *y);
   tfc_status s = NULL;
-  if (!x || !y || !spread) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!x || !y || !spread) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (size_t i = 0; i < count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
     const bool finished = isfinite(k->final_us);

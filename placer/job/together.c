@@ -46,7 +46,7 @@ static uint32_t root_of(struct sets *s, uint32_t node) {
 static tfc_status join(struct sets *s, uint32_t a, uint32_t b) {
   s->parent[root_of(s, a)] = root_of(s, b);
   if (tfc_array_push(&s->pairs, (struct tfc_node_pair){a, b})) return NULL;
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return tfc_status_no_memory(NULL);
 }
 
 struct reader { // a node that reads weights which its device packs
@@ -93,7 +93,7 @@ static tfc_status share(struct sets *s) {
     const struct tfc_plan_shared *k = &info->shared[i];
     if (!tfc_array_push(&readers, (struct reader){k->with, k->node, k->bytes}) ||
         !tfc_array_push(&readers, (struct reader){k->with, k->with, k->bytes}))
-      TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(status, tfc_status_no_memory(NULL));
   }
   if (readers.count) qsort(readers.data, readers.count, sizeof *readers.data, by_weights);
   uint32_t count = 0;
@@ -116,7 +116,7 @@ tfc_status tfc_job_find_together(const struct tfc_job_together *t, bool **out_ke
   const struct tfc_measure_info *info = t->info;
   struct sets sets = {.t = t, .parent = malloc((nodes + 1u) * sizeof *sets.parent)};
   bool *kept = calloc(nodes + 1u, sizeof *kept);
-  if (!sets.parent || !kept) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!sets.parent || !kept) TFC_TRY(s, tfc_status_no_memory(NULL));
   tfc_union_find_init(sets.parent, nodes);
   for (uint32_t i = 0; i < nodes && info->done_by; i++) {
     kept[i] = info->done_by[i] < nodes && costs_to_tear(t, i);

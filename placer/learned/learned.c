@@ -13,7 +13,6 @@
 
 #include "placer/learned/private.h"
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 
 enum { MOST_FAMILIES = 64, MOST_ROWS = 400000 };
 // Standard deviations: the first five are those of the priors. Then those of one timed operation; of nodes within a
@@ -51,10 +50,10 @@ static tfc_status find_families(struct tfc_learned *l) {
   struct tfc_strmap map = {0};
   struct family *all = calloc(p->node_count + 1u, sizeof *all);
   uint32_t *place = calloc(p->node_count + 1u, sizeof *place);
-  if (!all || !place) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!all || !place) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t n = 0; n < p->node_count; n++) {
     uint64_t *value = tfc_strmap_put(&map, family_name(p->graph->names[n]), map.count, NULL);
-    if (!value) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!value) TFC_TRY(s, tfc_status_no_memory(NULL));
     l->family[n] = (uint32_t)*value;
     int64_t most = 0;
     for (uint32_t d = 0; d < p->device_count; d++)
@@ -116,10 +115,9 @@ tfc_status tfc_learned_create(const struct tfc_problem *p, bool alike, struct tf
   if (!l) return tfc_status_no_memory("the learned model");
   l->problem = p, l->alike = alike;
   l->slot = calloc((size_t)devices * devices + 1, sizeof *l->slot);
-  if (!l->slot) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (!(l->family = calloc(p->node_count + 1u, sizeof *l->family)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (!(l->crowd = calloc(devices + 1u, sizeof *l->crowd))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!l->slot) TFC_TRY(s, tfc_status_no_memory(NULL));
+  if (!(l->family = calloc(p->node_count + 1u, sizeof *l->family))) TFC_TRY(s, tfc_status_no_memory(NULL));
+  if (!(l->crowd = calloc(devices + 1u, sizeof *l->crowd))) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, find_families(l));
   find_crowds(l);
   l->at_family = 1 + devices, l->at_links = l->at_family + l->family_count, l->at_pairs = l->at_links + 2;
@@ -140,7 +138,7 @@ tfc_status tfc_learned_create(const struct tfc_problem *p, bool alike, struct tf
   l->overlapped = calloc((size_t)pairs * pairs + 1, sizeof *l->overlapped);
   if (!l->prior || !l->mean || !l->covariance_diagonal || !l->precision || !l->factor || !l->operation ||
       !l->node_effect || !l->node_sd || !l->link || !l->latency_share || !l->shared || !l->overlapped)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < l->dim; i++)
     l->prior[i] = i == 0              ? sd_all
                   : i < l->at_family  ? sd_device
@@ -461,7 +459,7 @@ tfc_status tfc_learned_world(const struct tfc_learned *l, const struct tfc_probl
   tfc_status s = NULL;
   const size_t cells = (size_t)l->problem->node_count * l->problem->device_count;
   double *theta = malloc((l->dim + 1u) * sizeof *theta), *effects = malloc((cells + 1) * sizeof *effects);
-  if (!theta || !effects) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!theta || !effects) TFC_TRY(s, tfc_status_no_memory(NULL));
   memset(theta, 0, l->dim * sizeof *theta);
   for (uint32_t i = 0; i < l->dim && draw; i++) theta[i] = tfc_random_normal(draw);
   if (draw) tfc_learned_solve_upper(l->factor, theta, l->dim);

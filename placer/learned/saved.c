@@ -30,7 +30,7 @@ tfc_status tfc_learned_save(const struct tfc_learned *l, struct tfc_text *out) {
        i++)
     tfc_text_printf(out, "t %.9g %.9g %.9g\n", t->trials.data[i].given, t->trials.data[i].learned,
                     t->trials.data[i].measured);
-  return out->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return out->failed ? tfc_status_no_memory(NULL) : NULL;
 }
 
 // Reads one line; false: it is malformed.
@@ -73,7 +73,7 @@ tfc_status tfc_learned_load(struct tfc_learned *l, tfc_str text) {
   uint32_t nodes, devices, number = 1;
   int version, alike, traced;
   char *copy = tfc_str_dup(text);
-  if (!copy) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!copy) return tfc_status_no_memory(NULL);
   char *line = copy;
   if (sscanf(copy, "learned %d", &version) == 1 && version != VERSION)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "what was learned is from another version of tfc, in format %d instead of %d",

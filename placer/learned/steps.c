@@ -42,7 +42,7 @@ tfc_status tfc_learned_add_steps(struct tfc_learned *l, double *a, double *b) {
   double *row = malloc(l->dim * sizeof *row);
   uint32_t *at = malloc(l->dim * sizeof *at);
   double *x = malloc(l->dim * sizeof *x);
-  if (!row || !at || !x) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!row || !at || !x) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_learned_build(l, l->problem, l->mean, NULL, &world));
   TFC_TRY(s, tfc_simulator_create(world.problem, &simulator));
   const double arrival_us = fmax(0, l->mean[l->at_arrival]) * l->arrival_unit_us;
@@ -94,7 +94,7 @@ tfc_status tfc_learned_watch_wires(struct tfc_learned *l, const struct tfc_learn
   struct way *ways = malloc((trace->transfer_count + 1u) * sizeof *ways);
   double *end = malloc((p->node_count + 1u) * sizeof *end), *last = malloc((pairs + 1u) * sizeof *last);
   uint32_t count = 0;
-  if (!ways || !end || !last) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!ways || !end || !last) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t n = 0; n < p->node_count; n++) end[n] = (double)NAN;
   for (uint32_t i = 0; i < pairs; i++) last[i] = -1;
   for (uint32_t i = 0; i < trace->operation_count; i++)

@@ -14,7 +14,6 @@
 
 #include "placer/learned/private.h"
 #include "profiler/statistics.h"
-#include "runtime/base/no_memory.h"
 
 enum { MOST_TRIALS = 64, PASSES = 8 };
 static const double believed = 10;   // the prior, full trust, has the weight of so many trials

@@ -37,8 +37,8 @@ static bool features_of(const struct tfc_learned *l, const struct tfc_solution *
   double total = 0, busy_most = 0, busy_sum = 0, bytes = 0;
   uint32_t used = 0, path_nodes = 0;
   double *busy = calloc(p->device_count + 1u, sizeof *busy);
-  tfc_status s = busy ? tfc_simulate_timeline(l->now_simulator, solution->device, solution->rank, &t)
-                      : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_status s =
+      busy ? tfc_simulate_timeline(l->now_simulator, solution->device, solution->rank, &t) : tfc_status_no_memory(NULL);
   for (uint32_t n = 0; n < t.node_count && !s; n++) {
     total = fmax(total, (double)t.end[n]);
     busy[solution->device[p->unit[n]]] += (double)(t.end[n] - t.start[n]);
@@ -104,7 +104,7 @@ tfc_status tfc_learned_fit_whole(struct tfc_learned *l) {
   double *left = malloc((l->steps.count + 1) * sizeof *left);
   size_t rows = 0;
   *w = (struct tfc_learned_whole){.sd = sd_level};
-  if (!x || !y || !left) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!x || !y || !left) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (size_t i = first; i < l->steps.count; i++) {
     double us;
     if (!features_of(l, &l->steps.data[i].solution, x + rows * F, &us)) continue;

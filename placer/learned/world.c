@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "placer/learned/private.h"
-#include "runtime/base/no_memory.h"
 #include <stdio.h>
 
 void tfc_learned_world_deinit(struct tfc_learned_world *w) {
@@ -64,7 +63,7 @@ static tfc_status make_machine(const struct tfc_learned *l, const struct tfc_pro
   uint32_t *join = join_wires(l);
   double *slowdown = calloc(p->device_count + 1u, sizeof *slowdown);
   char name[32];
-  if (!join || !slowdown) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!join || !slowdown) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_machine_create(&m));
   for (uint32_t d = 0; d < p->device_count; d++) {
     struct tfc_machine_device x = p->machine->devices[d];
@@ -92,7 +91,7 @@ static tfc_status make_machine(const struct tfc_learned *l, const struct tfc_pro
         x.wire = (tfc_str){name, (size_t)snprintf(name, sizeof name, "wire%u", wire_root(join, pair->wire))};
       }
       free(curve);
-      if (!(curve = malloc((x.curve_count + 1u) * sizeof *curve))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!(curve = malloc((x.curve_count + 1u) * sizeof *curve))) TFC_TRY(s, tfc_status_no_memory(NULL));
       for (uint32_t k = 0; k < x.curve_count; k++)
         curve[k] = (struct tfc_link_point){pair->link->curve[k].bytes, pair->link->curve[k].time_us * rest};
       x.curve = curve;

@@ -18,7 +18,6 @@
 #include "profiler/collector_gpu.h"
 #include "profiler/statistics.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 #include "runtime/device/settle.h"
 

@@ -104,7 +104,7 @@ static tfc_status start(struct tfc_command *p, tfc_status why) {
 tfc_status tfc_command_start(const struct tfc_command_options *options, struct tfc_command **out) {
   tfc_status s = NULL;
   struct tfc_command *p = calloc(1, sizeof *p);
-  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p) return tfc_status_no_memory(NULL);
   p->o = *options, p->next_id = 1;
   if (options->ask) { // there is no program to start
     p->ready = (struct tfc_command_ready){.label = TFC_LABEL_MEASURED};
@@ -112,7 +112,7 @@ tfc_status tfc_command_start(const struct tfc_command_options *options, struct t
     return NULL;
   }
   p->folder = tfc_format("%s/tfc-measure-XXXXXX", options->temporary ? options->temporary : "/tmp");
-  if (!p->folder) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p->folder) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (!mkdtemp(p->folder)) {
     s = tfc_status_make(TFC_DATA_LOSS, "%s: %s", p->folder, strerror(errno));
     p->folder[0] = 0; // there is no folder to remove
@@ -190,8 +190,7 @@ tfc_status tfc_command_ask(struct tfc_command *p, const struct tfc_placement *pl
     lost = tfc_status_make(TFC_UNAVAILABLE, "%s", p->last_words ? p->last_words : "the command has ended");
     TFC_TRY(s, start(p, lost));
   }
-  if (!(file = tfc_format("%s/%llu.json", p->folder, (unsigned long long)id)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(file = tfc_format("%s/%llu.json", p->folder, (unsigned long long)id))) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, write_file(file, placement));
   TFC_TRY(s, tfc_command_write_request(id, placement, file, warmup, steps, &request));
   const int64_t begin = tfc_now_ns();
@@ -210,7 +209,7 @@ tfc_status tfc_command_ask(struct tfc_command *p, const struct tfc_placement *pl
                       : ended && p->last_words ? tfc_str_dup(tfc_str_from(p->last_words))
                                                : tfc_str_dup(tfc_str_from(tfc_status_message(lost)));
     tfc_status_free(lost);
-    if (!answer->message) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!answer->message) TFC_TRY(s, tfc_status_no_memory(NULL));
     if (ended) { // the next reading starts the program again, and reports that
       free(p->last_words);
       p->last_words = tfc_str_dup(tfc_str_from(answer->message));

@@ -21,7 +21,7 @@ struct command_evaluator {
 // Fills a result from an answer, except its ratio and details.
 static tfc_status fill(const struct tfc_command *program, const struct tfc_command_answer *a, struct tfc_result *r) {
   double *us = malloc((a->step_us.count + 1) * sizeof *us);
-  if (!us) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!us) return tfc_status_no_memory(NULL);
   if (a->step_us.count) memcpy(us, a->step_us.data, a->step_us.count * sizeof *us);
   const struct tfc_quartiles q = tfc_quartiles_of(us, (uint32_t)a->step_us.count);
   free(us);
@@ -116,7 +116,7 @@ tfc_status tfc_evaluator_command(struct tfc_command *program, const struct tfc_p
                                  void *observe_user, struct tfc_evaluator **out) {
   static const struct tfc_evaluator_vtable vtable = {"program", evaluate, free_evaluator};
   struct command_evaluator *e = calloc(1, sizeof *e);
-  if (!e) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!e) return tfc_status_no_memory(NULL);
   *e = (struct command_evaluator){{&vtable, problem}, program, describe, describe_user, observe, observe_user};
   *out = &e->base;
   return NULL;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "placer/model/json.h"
-#include "runtime/base/no_memory.h"
 
 // --- Writing ---------------------------------------------------------------------------------------------------------
 tfc_status tfc_command_write_hello(const struct tfc_command_options *o, struct tfc_text *t) {
@@ -203,11 +202,11 @@ tfc_status tfc_command_read_answer(tfc_str line, uint64_t id, struct tfc_command
   TFC_TRY(s, tfc_json_string(root, "error", &error));
   a->document = root, root = NULL;
   if (error.data) {
-    if (!(a->message = tfc_str_dup(error))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!(a->message = tfc_str_dup(error))) TFC_TRY(s, tfc_status_no_memory(NULL));
   } else if (!fits) {
     a->state = TFC_RESULT_NO_FIT;
     if (!(a->message = tfc_str_dup(TFC_STR("it does not fit, says the program that measures"))))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_status_no_memory(NULL));
   } else {
     TFC_TRY(s, read_times(a->document, a));
     a->state = TFC_RESULT_OK;

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "profiler/statistics.h"
-#include "runtime/base/no_memory.h"
 
 struct measured_evaluator {
   struct tfc_evaluator base; // must be the first member
@@ -99,7 +98,7 @@ static tfc_status evaluate(struct tfc_evaluator *base, const struct tfc_solution
   size_t nodes = l->graph->node_count;
   uint16_t *placement = malloc(((size_t)entries * nodes + 1) * sizeof *placement);
   uint32_t *sequence = malloc(((size_t)entries * l->cost_count + 1) * sizeof *sequence);
-  if (!entry || !placement || !sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!entry || !placement || !sequence) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < entries; i++) {
     const struct tfc_solution *candidate = i < count ? &candidates[i] : rules->reference;
     entry[i].placement = placement + i * nodes;

@@ -48,7 +48,7 @@ tfc_status tfc_lines_start(const char *command, int stderr_to, struct tfc_lines 
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   sigset_t none, usual;
-  if (!l) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!l) return tfc_status_no_memory(NULL);
   l->in = l->out = l->err = -1, l->stderr_to = stderr_to;
   for (int i = 0; i < 3; i++)
     if (pipe2(ends[i], O_CLOEXEC) != 0) TFC_FAIL(s, TFC_INTERNAL, "pipe: %s", strerror(errno));

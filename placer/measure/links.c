@@ -130,7 +130,7 @@ tfc_status tfc_worker_links(struct tfc_worker *w, struct tfc_unpack *u) {
         TFC_TRY(s, time_chain(w, g, sizes[i], (uint16_t)a, (uint16_t)b, end_s, &there_op, &there_gap));
         double us = fmax(0, there_gap) + fmax(0, there_op - here_op);
         if (!tfc_array_push(&times, (struct tfc_link_time){a, b, (uint64_t)sizes[i] * sizeof(float), us, HOPS * STEPS}))
-          TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+          TFC_TRY(s, tfc_status_no_memory(NULL));
       }
     }
     tfc_graph_release(g), g = NULL;

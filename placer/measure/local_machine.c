@@ -36,7 +36,7 @@ tfc_status tfc_calibration_init(struct tfc_calibration *c, const struct tfc_meas
   *c = made;
   if (whole) return NULL;
   tfc_calibration_deinit(c);
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return tfc_status_no_memory(NULL);
 }
 
 void tfc_calibration_deinit(struct tfc_calibration *c) {
@@ -127,7 +127,7 @@ tfc_status tfc_local_machine(const struct tfc_measure_info *info, const struct t
   double *slowdown = calloc(info->device_count + 1u, sizeof *slowdown);
   struct tfc_link_time *times = calloc(points + 1u, sizeof *times);
   struct tfc_link_point *curve = calloc(points + 1u, sizeof *curve);
-  if (!slowdown || !times || !curve) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!slowdown || !times || !curve) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_machine_create(&m));
   for (uint32_t d = 0; d < info->device_count; d++) {
     const struct tfc_device_info *i = &info->devices[d];

@@ -18,7 +18,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/memory_left.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/sandbox.h"
 
 extern char **environ;
@@ -325,8 +324,7 @@ tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_m
   char self[4096];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
   self[n > 0 ? n : 0] = 0;
-  if (!(m->program = tfc_str_dup(tfc_str_from(o->program ? o->program : self))))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(m->program = tfc_str_dup(tfc_str_from(o->program ? o->program : self)))) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (!o->lock) TFC_TRY(s, tfc_lock_path("tfc-measuring.lock", &lock));
   TFC_TRY(s, take_lock(m, o, o->lock ? o->lock : lock));
   pack_setup(o, &m->setup);
@@ -440,7 +438,7 @@ static tfc_status got_result(const struct pending *left, struct tfc_unpack *u, u
   if (u->failed || index >= left->count || count > m.step_count) TFC_FAIL(s, TFC_INTERNAL, "a broken message");
   profiles = calloc(count + 1, sizeof *profiles);
   profile_step = calloc(count + 1, sizeof *profile_step);
-  if (!profiles || !profile_step) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!profiles || !profile_step) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < count; i++) {
     struct tfc_step_profile *f = &profiles[i];
     uint32_t n = 0;
@@ -500,7 +498,7 @@ tfc_status tfc_measurer_run(struct tfc_measurer *m, const struct tfc_measure_bat
   tfc_status s = NULL;
   struct pending left = {malloc((b->count + 1u) * sizeof *left.entry), b->count};
   bool *done = calloc(b->count + 1u, sizeof *done), *tried = calloc(b->count + 1u, sizeof *tried);
-  if (!left.entry || !done || !tried) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!left.entry || !done || !tried) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < b->count; i++) left.entry[i] = i;
   while (left.count) {
     uint32_t at = TFC_NONE;

@@ -38,7 +38,7 @@ static void *run_steps(void *argument) {
   struct tfc_plan *plan = p->copies && number ? p->copies[number - 1] : p->plan;
   struct tfc_tensor *results = calloc(fetches + 1u, sizeof *results);
   if (!results) {
-    end_of_step(p, tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
+    end_of_step(p, tfc_status_no_memory(NULL));
     return NULL;
   }
   while (!atomic_load(&p->stop)) {
@@ -59,7 +59,7 @@ tfc_status tfc_worker_pipeline(struct tfc_worker *w, struct tfc_plan *plan, stru
   pthread_mutex_init(&p.lock, NULL);
   sem_init(&p.sign, 0, 0);
   p.end_ns = calloc(p.wanted + 1u, sizeof *p.end_ns);
-  if (!threads || !p.end_ns) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!threads || !p.end_ns) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (; started < in_flight; started++)
     if (pthread_create(&threads[started], NULL, run_steps, &p))
       TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "no thread for another step");

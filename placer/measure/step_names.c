@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
-
 tfc_status tfc_step_names_init(struct tfc_step_names *n, const struct tfc_graph *g, const struct tfc_step_spec *step,
                                struct tfc_measure_options *o) {
   uint32_t count = 0;

@@ -16,7 +16,6 @@
 #include "placer/model/machine.h"
 #include "profiler/gpu.h"
 #include "runtime/base/file.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/sandbox.h"
 #include "runtime/exec/model.h"
 #include "runtime/exec/queue_threads.h"
@@ -138,7 +137,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   char *path = tfc_str_dup(tfc_unpack_str(u)), *devices = tfc_str_dup(tfc_unpack_str(u));
   w->checkpoint = tfc_str_dup(tfc_unpack_str(u));
   char *tuning = NULL;
-  if (!path || !devices || !w->checkpoint) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!path || !devices || !w->checkpoint) TFC_TRY(s, tfc_status_no_memory(NULL));
   tfc_gpu_profiler_prepare(devices);
   TFC_TRY(s, tfc_execution_parse(tfc_unpack_str(u), &w->execution));
   tuning = tfc_str_dup(tfc_unpack_str(u));
@@ -164,7 +163,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   known = calloc(counts[0] + 1u, sizeof *known);
   if (!w->feeds || !w->shapes || !w->values || !w->fetches || !w->results || !w->targets || !w->inits || !w->async ||
       !w->runs || !known)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < counts[0]; i++) {
     TFC_TRY(s, read_feed(w, u, i));
     known[i] = (struct tfc_shape_override){.output = w->feeds[i], .shape = w->shapes[i], .value = &w->values[i]};
@@ -186,7 +185,7 @@ static tfc_status set_up(struct tfc_worker *w, struct tfc_unpack *u) {
   TFC_TRY(s, tfc_devices_open(devices, NULL, 0, &w->sides[0].set));
   TFC_TRY(s, tfc_devices_open_whole(w->sides[0].set.devices[0], &w->sides[1].set));
   if (!(w->most_bytes = malloc((w->sides[0].set.count + 1) * sizeof *w->most_bytes)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t d = 0; d < w->sides[0].set.count; d++) {
     const char *name = w->sides[0].set.devices[d]->info.name;
     w->most_bytes[d] = UINT64_MAX;

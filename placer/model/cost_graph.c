@@ -8,7 +8,6 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/pattern.h"
 
 struct built_node {
@@ -308,7 +307,7 @@ tfc_status tfc_cost_graph_pin(struct tfc_cost_graph *graph, const char *regex, t
   uint32_t count = 0;
   tfc_str copy = tfc_arena_str(&graph->arena, device);
   struct tfc_pattern *pattern = tfc_pattern_make(regex, strlen(regex), why, sizeof why);
-  if (!copy.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a pin");
+  if (!copy.data) TFC_TRY(s, tfc_status_no_memory("a pin"));
   if (!pattern) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s': %s", regex, why);
   for (uint32_t n = 0; n < graph->node_count; n++) {
     if (!tfc_pattern_matches(pattern, graph->names[n].data, graph->names[n].size)) continue;

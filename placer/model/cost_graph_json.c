@@ -62,7 +62,7 @@ static tfc_status read_node(const json_t *object, struct tfc_cost_builder *b, ui
   tfc_status s = tfc_cost_builder_node(b, name, &node);
   if (s) return s;
   // The key is the document's own string, which outlives the map, so it is not copied.
-  if (!tfc_strmap_put(index, name, node, NULL)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!tfc_strmap_put(index, name, node, NULL)) return tfc_status_no_memory(NULL);
   TFC_TRY(s, read_times(object, b, node, kinds));
   TFC_TRY(s, check_given(object, (const char *const[]){"memory", NULL}));
   TFC_TRY(s, tfc_json_whole(object, "memory", &memory));
@@ -211,7 +211,7 @@ tfc_status tfc_cost_graph_format(const struct tfc_cost_graph *g, struct tfc_text
   tfc_text_add(&t, TFC_STR(" ]}\n"));
   if (t.failed) {
     tfc_text_deinit(&t);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for writing the cost graph");
+    return tfc_status_no_memory("writing the cost graph");
   }
   *out = t;
   return NULL;

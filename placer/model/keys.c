@@ -20,7 +20,7 @@ tfc_status tfc_placement_check_keys(const struct tfc_placement *p, const struct 
     if ((node == TFC_NONE || node >= file_nodes) && !is_key(g, name))
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the placement's node '%.*s' is not in the graph; was it made for another one?",
                TFC_STR_ARG(name));
-    if (!tfc_strmap_put(&keys, name, i, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_strmap_put(&keys, name, i, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   // nodes without a key, which lowering added, get the device of their function call
   for (uint32_t i = 0; i < g->node_count; i++) {

@@ -34,7 +34,7 @@ bool tfc_glob_match(tfc_str pattern, tfc_str text) {
 
 tfc_status tfc_machine_create(struct tfc_machine **out) {
   struct tfc_machine *m = calloc(1, sizeof *m);
-  if (!m) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a machine");
+  if (!m) return tfc_status_no_memory("a machine");
   *out = m;
   return NULL;
 }
@@ -79,7 +79,7 @@ tfc_status tfc_machine_add_device(struct tfc_machine *m, const struct tfc_machin
   double *slowdown = TFC_ARENA_ARRAY(&m->arena, double, (size_t)d.slowdown_count + 1);
   if (!devices || !slowdown || !copy_str(m, &d.name) || !copy_str(m, &d.kind) || !copy_str(m, &d.tensorflow) ||
       !copy_str(m, &d.host))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a machine");
+    return tfc_status_no_memory("a machine");
   for (uint32_t i = 0; i < d.slowdown_count; i++) slowdown[i] = d.slowdown[i];
   d.slowdown = slowdown;
   m->devices[m->device_count++] = d;
@@ -111,7 +111,7 @@ tfc_status tfc_machine_add_link(struct tfc_machine *m, const struct tfc_link *li
   if (links) m->links = links;
   struct tfc_link_point *curve = TFC_ARENA_ARRAY(&m->arena, struct tfc_link_point, (size_t)l.curve_count + 1);
   if (!links || !curve || !copy_str(m, &l.from) || !copy_str(m, &l.to) || !copy_str(m, &l.wire))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a machine");
+    return tfc_status_no_memory("a machine");
   for (uint32_t i = 0; i < l.curve_count; i++) curve[i] = l.curve[i];
   l.curve = curve;
   m->links[m->link_count++] = l;
@@ -174,7 +174,7 @@ tfc_status tfc_machine_select_kind(struct tfc_machine *m, tfc_str kind, uint32_t
 static tfc_status mark_item(const struct tfc_machine *m, const struct tfc_device_item *item, bool *marked) {
   char *name = item->index < 0 ? tfc_str_dup(item->name)
                                : tfc_format("%.*s:%lld", TFC_STR_ARG(item->name), (long long)item->index);
-  if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a list of devices");
+  if (!name) return tfc_status_no_memory("a list of devices");
   const uint32_t device = tfc_machine_find(m, tfc_str_from(name));
   tfc_status s =
       device == TFC_NONE ? tfc_status_make(TFC_UNAVAILABLE, "device '%s' is not in the machine", name) : NULL;
@@ -197,7 +197,7 @@ tfc_status tfc_machine_select(struct tfc_machine *m, tfc_str text) {
   bool marked[TFC_MAX_DEVICES] = {0};
   struct tfc_device_list list = {0};
   char *copy = tfc_str_dup(text);
-  if (!copy) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a list of devices");
+  if (!copy) TFC_TRY(s, tfc_status_no_memory("a list of devices"));
   TFC_TRY(s, tfc_device_list_parse(copy, true, &list));
   if (list.count) TFC_TRY(s, select_any_kind(m, list.count));
   for (size_t i = 0; i < list.items.count; i++) TFC_TRY(s, mark_item(m, &list.items.data[i], marked));

@@ -207,7 +207,7 @@ static tfc_status read_device(struct reader *r, const yaml_node_t *map, struct t
 static tfc_status read_curve(struct reader *r, const yaml_node_t *curve, struct tfc_machine *m, struct tfc_link *l) {
   size_t count = length_of(curve);
   struct tfc_link_point *points = TFC_ARENA_ARRAY(&m->arena, struct tfc_link_point, count + 1);
-  if (!points) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a machine");
+  if (!points) return tfc_status_no_memory("a machine");
   if (!count) FAIL_AT(curve, "the curve is empty");
   for (size_t i = 0; i < count; i++) {
     const yaml_node_t *item = item_of(r, curve, i);
@@ -305,7 +305,7 @@ tfc_status tfc_machine_parse(tfc_str text, const char *path, struct tfc_machine 
   bool parsed = false;
   s = check_brackets(text);
   if (s) return tfc_status_annotate(s, "%s", path);
-  if (!yaml_parser_initialize(&parser)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for YAML");
+  if (!yaml_parser_initialize(&parser)) return tfc_status_no_memory("YAML");
   yaml_parser_set_input_string(&parser, (const unsigned char *)(text.data ? text.data : ""), text.size);
   if (!yaml_parser_load(&parser, &r.document)) TFC_TRY(s, tfc_yaml_problem(&parser));
   parsed = true;
@@ -381,7 +381,7 @@ tfc_status tfc_machine_format(const struct tfc_machine *m, struct tfc_text *out)
   }
   if (t.failed) {
     tfc_text_deinit(&t);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for writing the machine");
+    return tfc_status_no_memory("writing the machine");
   }
   *out = t;
   return NULL;

@@ -23,8 +23,8 @@ static tfc_status devices_of(const struct tfc_placement *p, const char *path, ch
   }
   if (text.size && tfc_str_is(p->virtual_transfers, "handed over")) tfc_text_printf(&text, ",shared");
   if (text.failed || !text.data) {
-    tfc_status s = text.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory")
-                               : tfc_status_make(TFC_INVALID_ARGUMENT, "%s names no device", path);
+    tfc_status s =
+        text.failed ? tfc_status_no_memory(NULL) : tfc_status_make(TFC_INVALID_ARGUMENT, "%s names no device", path);
     tfc_text_deinit(&text);
     return s;
   }
@@ -80,7 +80,7 @@ static tfc_status assign(const struct tfc_placed *p, const uint16_t *device, uin
     // the name is no node of the graph file: it is the key of a node inside a function
     if (node == TFC_NONE || node >= in_file) {
       if (tfc_strmap_put(keys, nodes[i].name, i, NULL)) continue;
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      return tfc_status_no_memory(NULL);
     }
     placement[node] = device[i];
     order[node] = nodes[i].order;
@@ -104,7 +104,7 @@ tfc_status tfc_placed_assign(const struct tfc_placed *p, const struct tfc_device
   uint16_t *device = calloc(p->placement->node_count + 1u, sizeof *device);
   uint16_t *placement = calloc(p->graph->node_count + 1u, sizeof *placement);
   double *order = calloc(p->graph->node_count + 1u, sizeof *order);
-  if (!device || !placement || !order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!device || !placement || !order) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, find_devices(p, set, device));
   TFC_TRY(s, assign(p, device, placement, order, &keys, &ordered));
   *out_placement = placement, placement = NULL;

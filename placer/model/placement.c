@@ -9,7 +9,7 @@
 
 tfc_status tfc_placement_create(struct tfc_placement **out) {
   struct tfc_placement *p = calloc(1, sizeof *p);
-  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+  if (!p) return tfc_status_no_memory("a placement");
   p->run = -1;
   p->value_us = p->bound_us = p->step_median_us = p->step_q1_us = p->step_q3_us = NAN;
   p->feasible = true;
@@ -30,13 +30,12 @@ static tfc_status check_devices(const struct tfc_placement *f, const struct tfc_
   tfc_status s = NULL;
   for (uint32_t d = 0; d < p->device_count; d++) {
     const struct tfc_machine_device *x = &p->machine->devices[d];
-    if (!tfc_strmap_put(&names, x->name, d, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_strmap_put(&names, x->name, d, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   // A device's own name takes precedence over another device's TensorFlow name.
   for (uint32_t d = 0; d < p->device_count; d++) {
     const struct tfc_machine_device *x = &p->machine->devices[d];
-    if (x->tensorflow.data && !tfc_strmap_put(&names, x->tensorflow, d, NULL))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (x->tensorflow.data && !tfc_strmap_put(&names, x->tensorflow, d, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   for (uint32_t i = 0; i < f->node_count; i++) {
     const uint64_t *found = tfc_strmap_get(&names, f->nodes[i].device);
@@ -60,12 +59,12 @@ tfc_status tfc_placement_resolve(const struct tfc_placement *f, const struct tfc
   uint32_t *holder = malloc(sizeof *holder * ((size_t)p->unit_count + 1)); // [unit] the node whose entry placed it
   double *order = malloc(sizeof *order * ((size_t)p->node_count + 1));
   bool has_order = false;
-  if (!device || !entry || !holder || !order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+  if (!device || !entry || !holder || !order) TFC_TRY(s, tfc_status_no_memory("a placement"));
   TFC_TRY(s, check_devices(f, p, device));
   TFC_TRY(s, tfc_solution_init(&solution, p));
   for (uint32_t n = 0; n < p->node_count; n++) {
     entry[n] = TFC_NONE;
-    if (!tfc_strmap_put(&index, g->names[n], n, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_strmap_put(&index, g->names[n], n, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   for (uint32_t i = 0; i < f->node_count; i++) {
     const uint64_t *node = tfc_strmap_get(&index, f->nodes[i].name);
@@ -97,7 +96,7 @@ tfc_status tfc_placement_resolve(const struct tfc_placement *f, const struct tfc
   TFC_TRY(s, tfc_solution_check(p, solution.device));
   if (has_order) {
     solution.rank = malloc(sizeof *solution.rank * p->node_count);
-    if (!solution.rank) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a placement");
+    if (!solution.rank) TFC_TRY(s, tfc_status_no_memory("a placement"));
     TFC_TRY(s, tfc_rank_from_order(p, order, solution.rank));
   }
   tfc_solution_deinit(out);

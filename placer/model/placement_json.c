@@ -7,7 +7,6 @@
 #include "placer/model/placement_json.h"
 #include "runtime/base/file.h"
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 
 #define FORMAT "tfc-placement"
 

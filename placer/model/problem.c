@@ -8,7 +8,6 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 
 #define LARGEST_TIME 9e18 // ps; the sum of all times of a step may be at most this long: 104 days
 
@@ -250,7 +249,7 @@ static tfc_status make_pairs(struct tfc_problem *p) {
       if (key) {
         bool found = false;
         uint64_t *wire = tfc_intmap_put(&wires, key, p->wire_count, &found);
-        if (!wire) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the wires");
+        if (!wire) TFC_TRY(s, tfc_status_no_memory("the wires"));
         if (!found) p->wire_count++;
         q->wire = (uint32_t)*wire;
       }
@@ -258,8 +257,7 @@ static tfc_status make_pairs(struct tfc_problem *p) {
       while (i < speeds.count && !(speeds.data[i]->latency == q->latency && speeds.data[i]->bandwidth == q->bandwidth &&
                                    same_curve(speeds.data[i]->link, link)))
         i++;
-      if (i == speeds.count && !tfc_array_push(&speeds, q))
-        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the wires");
+      if (i == speeds.count && !tfc_array_push(&speeds, q)) TFC_TRY(s, tfc_status_no_memory("the wires"));
       if (i > UINT16_MAX) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "too many different links");
       q->speed = (uint16_t)i;
     }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "profiler/store_rows.h"
-#include "runtime/base/no_memory.h"
 
 static tfc_status no_memory(void) {
   return tfc_status_no_memory("recording a run");

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "profiler/statistics.h"
-#include "runtime/base/no_memory.h"
 
 enum { TICKS = 250, LEAST_STEPS = 40, MOST_STEPS = 300, MOST_TICKS = 4000000, SHORTEST = 16 };
 static const double bucket_bytes = 25e6;
@@ -498,7 +497,7 @@ tfc_status tfc_replicas_simulate(const struct tfc_replicas *replicas, struct tfc
   TFC_TRY(s, tfc_hardware_hosts(r->hardware, r->count, &result.hosts));
   result.servers = r->mode == TFC_REPLICAS_ALL ? 0 : r->servers ? r->servers : result.hosts;
   times.most = r->mode == TFC_REPLICAS_ASYNC ? steps * r->count : steps;
-  if (!(times.us = malloc((times.most + 1u) * sizeof *times.us))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(times.us = malloc((times.most + 1u) * sizeof *times.us))) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (r->mode == TFC_REPLICAS_ALL)
     reduce_all(r, steps, &times, &result);
   else

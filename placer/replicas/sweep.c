@@ -52,7 +52,7 @@ static tfc_status find_backups(const struct tfc_sweep_options *o, struct tfc_swe
 tfc_status tfc_sweep_run(const struct tfc_sweep_options *o, struct tfc_sweep *out) {
   tfc_status s = NULL;
   struct tfc_sweep sweep = {.row = calloc(o->count_count + 1u, sizeof *sweep.row), .row_count = o->count_count};
-  if (!sweep.row) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
+  if (!sweep.row) TFC_TRY(s, tfc_status_no_memory("replicas"));
   for (uint32_t i = 0; i < o->count_count; i++) {
     struct tfc_sweep_row *row = &sweep.row[i];
     row->count = o->counts[i], row->gain = 1;

@@ -58,8 +58,7 @@ static int by_bytes(const void *a, const void *b) {
 
 static tfc_status fill(const struct making *m, struct tfc_workload *w) {
   const struct tfc_problem *p = m->p;
-  if (!(w->parameter = calloc(p->unit_count + 1u, sizeof *w->parameter)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
+  if (!(w->parameter = calloc(p->unit_count + 1u, sizeof *w->parameter))) return tfc_status_no_memory("replicas");
   for (uint32_t n = 0; n < p->node_count; n++)
     if (m->holds[p->unit[n]]) w->update_us += 1e-6 * (double)(m->timeline.end[n] - m->timeline.start[n]);
   if (w->update_us > w->step_us) w->update_us = w->step_us; // some run on other devices at the same time
@@ -88,8 +87,7 @@ tfc_status tfc_workload_make(const struct tfc_problem *p, uint32_t device, struc
   m.most = calloc(p->unit_count + 1u, sizeof *m.most);
   m.needed = calloc(p->unit_count + 1u, sizeof *m.needed);
   m.made = calloc(p->unit_count + 1u, sizeof *m.made);
-  if (!m.holds || !m.pull || !m.push || !m.most || !m.needed || !m.made)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: replicas");
+  if (!m.holds || !m.pull || !m.push || !m.most || !m.needed || !m.made) TFC_TRY(s, tfc_status_no_memory("replicas"));
   TFC_TRY(s, tfc_solution_init(&solution, p));
   for (uint32_t u = 0; u < p->unit_count; u++) {
     uint32_t d = device;

@@ -242,7 +242,7 @@ static tfc_status anneal_step(struct annealer *a, struct tfc_meter *meter, struc
     memcpy(best->device, a->device, sizeof *best->device * p->unit_count);
     if (a->o->orders || spare_rank) {
       if (!best->rank) best->rank = malloc(sizeof *best->rank * p->node_count);
-      if (!best->rank) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for annealing");
+      if (!best->rank) TFC_TRY(s, tfc_status_no_memory("annealing"));
       memcpy(best->rank, tfc_delta_rank(delta), sizeof *best->rank * p->node_count);
     }
   }
@@ -282,7 +282,7 @@ static tfc_status anneal_throughput(struct annealer *a, struct tfc_meter *meter,
   tfc_device_id *was = malloc(sizeof *was * ((size_t)p->unit_count + 1));
   if (!was) {
     tfc_loads_deinit(&l);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for annealing");
+    return tfc_status_no_memory("annealing");
   }
   while (tfc_meter_spend(meter, 1023)) {
     if (rounds++ % 256 == 0) {
@@ -364,7 +364,7 @@ tfc_status tfc_local_anneal(const struct tfc_problem *p, const struct tfc_budget
     a.members = malloc(sizeof *a.members * ((size_t)p->unit_count + 1));
   }
   if (!a.moves || !a.mark || (options->cluster && (!a.first || !a.members)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for annealing");
+    TFC_TRY(s, tfc_status_no_memory("annealing"));
   if (options->cluster) {
     for (uint32_t u = 0; u < p->unit_count; u++) a.first[options->cluster[u] + 2]++;
     for (uint32_t c = 0; c < options->cluster_count; c++) a.first[c + 2] += a.first[c + 1];

@@ -125,6 +125,6 @@ tfc_status tfc_course_archive(struct tfc_archive *a, const struct tfc_problem *p
   archive_course(a, p, course);
   archive_outcome(a, p, names, outcome);
   if (!a->broken) return NULL;
-  return a->out ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the state of a search")
+  return a->out ? tfc_status_no_memory("the state of a search")
                 : tfc_status_make(TFC_INVALID_ARGUMENT, "it is damaged");
 }

@@ -107,7 +107,7 @@ tfc_status tfc_finder_first_checkpoint(struct tfc_finder *f) {
   struct tfc_archive a = {.out = &text};
   f->course.seconds = tfc_now_s() - f->begin;
   tfc_status s = archive(f, &a);
-  if (!s && a.broken) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the state of a search");
+  if (!s && a.broken) s = tfc_status_no_memory("the state of a search");
   if (!s) s = f->o->kept(f->o->kept_user, (tfc_str){text.data, text.size});
   tfc_text_deinit(&text);
   return s;

@@ -49,7 +49,7 @@ tfc_status tfc_kinds_find(struct tfc_kinds *k, const struct tfc_problem *p) {
   k->of = calloc(units, sizeof *k->of), k->first = calloc(units + 1, sizeof *k->first);
   k->unit = calloc(units, sizeof *k->unit), k->at = calloc(units, sizeof *k->at);
   if (!number || !next || !list || !k->of || !k->first || !k->unit || !k->at)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for kinds of units");
+    TFC_TRY(s, tfc_status_no_memory("kinds of units"));
   for (uint32_t n = 0; n < p->node_count; n++) number[n] = own_number(p, n);
   for (int round = 0; round < DEPTH; round++) {
     for (uint32_t n = 0; n < p->node_count; n++) next[n] = number_with_neighbours(p->graph, number, n);

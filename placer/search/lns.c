@@ -82,7 +82,7 @@ tfc_status tfc_local_lns(const struct tfc_problem *p, const struct tfc_budget *b
   tfc_random_init(&q.random, budget->seed);
   tfc_meter_init(&meter, budget);
   q.mark = calloc((size_t)p->unit_count + 1, sizeof *q.mark);
-  if (!q.mark || !was) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a large neighbourhood");
+  if (!q.mark || !was) TFC_TRY(s, tfc_status_no_memory("a large neighbourhood"));
   TFC_TRY(s, tfc_delta_create(p, &q.delta));
   tfc_delta_reset(q.delta, solution->device, solution->rank, &v);
   struct tfc_score now = tfc_score_of(&v), best = now;

@@ -253,7 +253,7 @@ tfc_status tfc_local_rerank(const struct tfc_problem *p, const tfc_device_id *de
                             uint32_t *out_rank) {
   const struct tfc_cost_graph *g = p->graph;
   struct tail *tails = malloc(sizeof *tails * ((size_t)p->node_count + 1));
-  if (!tails) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an order");
+  if (!tails) return tfc_status_no_memory("an order");
   for (size_t i = p->node_count; i-- > 0;) {
     const uint32_t n = g->topological[i], from = device[p->unit[n]];
     int64_t longest = 0;
@@ -297,7 +297,7 @@ tfc_status tfc_local_settle_within(const struct tfc_problem *p, struct tfc_simul
   bool own = ranked && settles_on(simulator, solution, solution->rank, &best, evaluations);
   if (anew && most >= 2) {
     rank = malloc(sizeof *rank * ((size_t)p->node_count + 1));
-    if (!rank) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for an order");
+    if (!rank) TFC_TRY(s, tfc_status_no_memory("an order"));
     TFC_TRY(s, tfc_local_rerank(p, solution->device, NULL, rank));
     if (settles_on(simulator, solution, rank, &best, evaluations)) {
       free(solution->rank);

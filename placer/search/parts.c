@@ -25,8 +25,7 @@ tfc_status tfc_parts_init(struct tfc_parts *q, const struct tfc_problem *p, cons
   q->sorted = malloc(sizeof *q->sorted * (count + 1u));
   q->load = calloc(p->device_count + 1u, sizeof *q->load);
   q->used = calloc(p->device_count + 1u, sizeof *q->used);
-  if (!q->may || !q->memory || !q->time || !q->sorted || !q->load || !q->used)
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for packing");
+  if (!q->may || !q->memory || !q->time || !q->sorted || !q->load || !q->used) return tfc_status_no_memory("packing");
   memset(q->may, 1, (size_t)count * p->device_count * sizeof *q->may);
   for (uint32_t u = 0; u < p->unit_count; u++) {
     q->memory[of[u]] += p->unit_memory[u];

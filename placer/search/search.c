@@ -88,7 +88,7 @@ static tfc_status enter(struct tfc_finder *f, struct task *t) {
   struct tfc_search_outcome *o = f->out;
   struct tfc_search_entry *entries = realloc(o->entries, (o->entry_count + 1) * sizeof *entries);
   tfc_status s = NULL;
-  if (!entries) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  if (!entries) TFC_TRY(s, tfc_status_no_memory("a search"));
   o->entries = entries;
   entries[o->entry_count++] = (struct tfc_search_entry){
       .algorithm = t->algo->name,
@@ -500,7 +500,7 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       (p->objective == TFC_OBJECTIVE_STEP ? 2 * sizeof step_methods / sizeof *step_methods
                                           : sizeof throughput_methods / sizeof *throughput_methods) *
       (tight ? 3 : 2) / 2;
-  if (!jobs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  if (!jobs) return tfc_status_no_memory("a search");
   if (c->stage < TFC_STAGE_ROUNDS) TFC_TRY(s, begin_rounds(f));
   c->stage = TFC_STAGE_ROUNDS;
   // The first slice of time is long enough for annealing a placement of this size once.
@@ -752,7 +752,7 @@ tfc_status tfc_search(const struct tfc_problem *p, const struct tfc_search_optio
       if (!algo)
         TFC_FAIL(s, TFC_INVALID_ARGUMENT, "there is no algorithm '%.*s' (--algorithm help lists them)",
                  TFC_STR_ARG(name));
-      if (!tfc_array_push(&algos, algo)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+      if (!tfc_array_push(&algos, algo)) TFC_TRY(s, tfc_status_no_memory("a search"));
     }
     rest = comma == SIZE_MAX ? (tfc_str){0} : tfc_str_sub(rest, comma + 1, rest.size);
   }

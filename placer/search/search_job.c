@@ -57,7 +57,7 @@ static tfc_status anneal_levels(const struct tfc_problem *p, struct tfc_search_j
                                 struct tfc_solution *solution, struct tfc_score *score, const tfc_device_id *label) {
   tfc_status s = NULL;
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
-  if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  if (!cluster) return tfc_status_no_memory("a search");
   uint32_t target = any_target(p, random);
   for (int level = 0; level < 4 && !job_over(j); level++, target *= 4) {
     const tfc_device_id *together = level ? solution->device : label;
@@ -136,7 +136,7 @@ static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job
   const bool agreed = starts->count >= 2 && tfc_random_below(random, 3) == 0;
   const bool units = !agreed && tfc_random_below(random, 2);
   struct tfc_score score = TFC_SCORE_NONE;
-  if (!cluster) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  if (!cluster) TFC_TRY(s, tfc_status_no_memory("a search"));
   TFC_TRY(s, tfc_solution_init(&trial, p));
   if (units) {
     struct tfc_anneal_options options = {.hot = 0.03 * pow(10, tfc_random_unit(random)),
@@ -148,7 +148,7 @@ static tfc_status anneal_once(const struct tfc_problem *p, struct tfc_search_job
     const uint32_t count =
         agreed ? agree(p, random, starts, cluster) : tfc_local_coarsen(p, random, NULL, any_target(p, random), cluster);
     home = malloc(sizeof *home * (count + 1u));
-    if (!count || !home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+    if (!count || !home) TFC_TRY(s, tfc_status_no_memory("a search"));
     scatter(p, random, cluster, home, count, trial.device);
     struct tfc_anneal_options options = {.hot = 0.3, .cold = 0.003, .cluster = cluster, .cluster_count = count};
     struct tfc_budget part = part_of(&j->budget, j->evaluations, 0.3, tfc_random_u64(random));
@@ -195,12 +195,12 @@ static tfc_status anneal_groups(const struct tfc_problem *p, struct tfc_search_j
                                 struct tfc_solution *solution, struct tfc_score *score) {
   tfc_status s = NULL;
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1)), *number = NULL;
-  if (!cluster) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  if (!cluster) return tfc_status_no_memory("a search");
   while (!job_over(j)) {
     const uint32_t names = tfc_names_cluster(p, random, cluster);
     uint32_t count = 0;
     number = names ? calloc((size_t)names * p->device_count, sizeof *number) : NULL;
-    if (!number) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+    if (!number) TFC_TRY(s, tfc_status_no_memory("a search"));
     for (uint32_t u = 0; u < p->unit_count; u++) {
       uint32_t *x = &number[(size_t)cluster[u] * p->device_count + solution->device[u]];
       if (!*x) *x = ++count;
@@ -229,13 +229,13 @@ static tfc_status anneal_names(const struct tfc_problem *p, struct tfc_search_jo
   struct tfc_score best_score = TFC_SCORE_NONE;
   uint32_t *cluster = malloc(sizeof *cluster * ((size_t)p->unit_count + 1));
   uint32_t *home = malloc(sizeof *home * ((size_t)p->unit_count + 1));
-  if (!cluster || !home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  if (!cluster || !home) TFC_TRY(s, tfc_status_no_memory("a search"));
   TFC_TRY(s, tfc_solution_init(&trial, p));
   for (int start = 0; start < STARTS && !job_over(j); start++) {
     uint32_t count = 0;
     for (int tries = 0; tries < 8 && (count < 2u * p->device_count || count > 400 + p->unit_count / 4); tries++)
       count = tfc_names_cluster(p, random, cluster);
-    if (!count) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+    if (!count) TFC_TRY(s, tfc_status_no_memory("a search"));
     free(trial.rank);
     trial.rank = NULL;
     scatter(p, random, cluster, home, count, trial.device);
@@ -308,7 +308,7 @@ static tfc_status find_parts(struct packing *q, uint32_t *out_count) {
     }
     *out_count = tfc_communities_pieces(p, q->trial.device, q->part);
   }
-  if (!*out_count) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  if (!*out_count) s = tfc_status_no_memory("a search");
 out:
   return s;
 }
@@ -378,7 +378,7 @@ static tfc_status pack_again(const struct tfc_problem *p, struct tfc_search_job 
   struct packing q = {.p = p, .j = j, .random = random, .sim = sim};
   q.part = malloc(sizeof *q.part * ((size_t)p->unit_count + 1));
   q.home = malloc(sizeof *q.home * ((size_t)p->unit_count + 1));
-  if (!q.part || !q.home) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a search");
+  if (!q.part || !q.home) TFC_TRY(s, tfc_status_no_memory("a search"));
   TFC_TRY(s, tfc_solution_init(&q.trial, p));
   while (!job_over(j)) TFC_TRY(s, pack_once(&q));
 out:

@@ -21,7 +21,7 @@ tfc_status tfc_slack_init(struct tfc_slack *k, const struct tfc_problem *p) {
   if (!k->late || !k->before || !k->critical || !k->order || !k->position || !k->free_until || !k->later ||
       !k->needed || !k->wire_until) {
     tfc_slack_deinit(k);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the slack of a step");
+    return tfc_status_no_memory("the slack of a step");
   }
   for (uint32_t i = 0; i < p->node_count; i++) {
     k->position[p->graph->topological[i]] = i;

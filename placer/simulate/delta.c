@@ -17,7 +17,7 @@
 tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out) {
   tfc_status s = NULL;
   struct tfc_delta *d = calloc(1, sizeof *d);
-  if (!d) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
+  if (!d) return tfc_status_no_memory("delta evaluation");
   d->problem = p;
   d->step = p->objective == TFC_OBJECTIVE_STEP;
   d->device = calloc((size_t)p->unit_count + 1, sizeof *d->device);
@@ -27,7 +27,7 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
   d->memory = calloc(p->device_count, sizeof *d->memory);
   d->load = calloc(p->device_count, sizeof *d->load);
   if (!d->device || !d->incumbent || !d->verdict.busy || !d->verdict.memory || !d->memory || !d->load)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
+    TFC_TRY(s, tfc_status_no_memory("delta evaluation"));
   if (d->step) {
     TFC_TRY(s, tfc_engine_init(&d->engine, p, p->live_matters));
     d->engine.count_bytes = true;
@@ -38,7 +38,7 @@ tfc_status tfc_delta_create(const struct tfc_problem *p, struct tfc_delta **out)
     d->was = calloc(p->node_count, sizeof *d->was);
     d->mark = calloc(p->node_count, sizeof *d->mark);
     if (!d->was || !d->mark || !d->tail || !d->position || !d->stale)
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
+      TFC_TRY(s, tfc_status_no_memory("delta evaluation"));
   } else {
     TFC_TRY(s, tfc_loads_init(&d->loads, p));
   }

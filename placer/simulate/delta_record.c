@@ -47,7 +47,7 @@ tfc_status tfc_delta_init_records(struct tfc_delta *d) {
   d->stride = p->node_count / d->most_saves + 1;
   d->patience = p->node_count / 256 + 1;
   if (!record_init(&d->now, d, arrivals, rides, ends) || (ends && !record_init(&d->next, d, arrivals, rides, ends)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for delta evaluation");
+    return tfc_status_no_memory("delta evaluation");
   return NULL;
 }
 

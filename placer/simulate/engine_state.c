@@ -19,7 +19,7 @@ static tfc_status make_fours(struct tfc_engine *e) {
   if (e->first_four) e->fours = malloc(sizeof *e->fours * (4 * (size_t)e->first_four[tensors] + 1));
   if (!e->fours) {
     tfc_engine_deinit(e);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a simulator");
+    return tfc_status_no_memory("a simulator");
   }
   for (uint32_t t = 0; t < tensors; t++)
     for (uint32_t i = 0; i < 4 * (e->first_four[t + 1] - e->first_four[t]); i++) {
@@ -36,7 +36,7 @@ static tfc_status make_pace(struct tfc_engine *e) {
   e->pace = calloc(m->device_count, sizeof *e->pace);
   if (!e->pace) {
     tfc_engine_deinit(e);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a simulator");
+    return tfc_status_no_memory("a simulator");
   }
   for (uint32_t d = 0; d < m->device_count; d++) {
     struct tfc_engine_pace *pace = &e->pace[d];
@@ -101,7 +101,7 @@ tfc_status tfc_engine_init(struct tfc_engine *e, const struct tfc_problem *p, bo
   if (!e->inputs || !e->sources || !e->block || !e->device || !e->rank || !e->by_rank || !e->ended_nodes ||
       !e->touched_wires || !e->wire_touched || !e->kind_of || !tfc_array_reserve(&e->events, devices + wires + 16)) {
     tfc_engine_deinit(e);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a simulator");
+    return tfc_status_no_memory("a simulator");
   }
   uint8_t *b = e->block;
   e->tree = (void *)(b + tree), e->running = (void *)(b + running);

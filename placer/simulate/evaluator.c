@@ -80,7 +80,7 @@ static tfc_status evaluate(struct tfc_evaluator *evaluator, const struct tfc_sol
   b.pieces = count < self->threads ? count : self->threads;
   b.reference = TFC_TIME_MAX;
   b.failed = calloc(self->threads, sizeof *b.failed);
-  if (!b.failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for evaluating");
+  if (!b.failed) return tfc_status_no_memory("evaluating");
   for (uint32_t i = 0; i < (b.pieces ? b.pieces : 1); i++)
     if (!self->simulator[i]) TFC_TRY(s, tfc_simulator_create(evaluator->problem, &self->simulator[i]));
   if (rules->reference) {
@@ -90,7 +90,7 @@ static tfc_status evaluate(struct tfc_evaluator *evaluator, const struct tfc_sol
   }
   tfc_parallel(b.pieces, self->threads, evaluate_piece, &b);
   for (uint32_t i = 0; i < b.pieces; i++)
-    if (b.failed[i]) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for evaluating");
+    if (b.failed[i]) TFC_TRY(s, tfc_status_no_memory("evaluating"));
 out:
   free(b.failed);
   return s;
@@ -114,7 +114,7 @@ tfc_status tfc_evaluator_simulated(const struct tfc_problem *problem, uint32_t t
   }
   if (!self || !self->simulator) {
     free(self);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for an evaluator");
+    return tfc_status_no_memory("an evaluator");
   }
   *out = &self->base;
   return NULL;

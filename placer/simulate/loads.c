@@ -36,7 +36,7 @@ tfc_status tfc_loads_init(struct tfc_loads *l, const struct tfc_problem *p) {
   }
   if (l->device && l->load && l->peek && l->memory && l->count && l->ends && l->source && l->time) return NULL;
   tfc_loads_deinit(l);
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the loads");
+  return tfc_status_no_memory("the loads");
 }
 
 void tfc_loads_deinit(struct tfc_loads *l) {

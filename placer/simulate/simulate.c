@@ -19,12 +19,12 @@ struct tfc_simulator {
 tfc_status tfc_simulator_create(const struct tfc_problem *p, struct tfc_simulator **out) {
   tfc_status s = NULL;
   struct tfc_simulator *sim = calloc(1, sizeof *sim);
-  if (!sim) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a simulator");
+  if (!sim) return tfc_status_no_memory("a simulator");
   sim->problem = p;
   sim->memory = calloc(p->device_count, sizeof *sim->memory);
   sim->mark = calloc(p->device_count, sizeof *sim->mark);
   sim->load = calloc(p->device_count, sizeof *sim->load);
-  if (!sim->memory || !sim->mark || !sim->load) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a simulator");
+  if (!sim->memory || !sim->mark || !sim->load) TFC_TRY(s, tfc_status_no_memory("a simulator"));
   TFC_TRY(s, tfc_engine_init(&sim->engine, p, p->has_live));
   if (p->has_live && !p->live_matters) TFC_TRY(s, tfc_engine_init(&sim->quick, p, false));
   *out = sim, sim = NULL;
@@ -215,7 +215,7 @@ static tfc_status find_path(const struct tfc_problem *p, const struct tfc_engine
   last_on_wire = malloc(sizeof *last_on_wire * (p->wire_count + 1u));
   if (!f.tensor_first || !f.wire_before || !last_on_wire || !by_sequence || !next || !f.on_device ||
       !f.device_position || !f.device_first)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the critical path");
+    TFC_TRY(s, tfc_status_no_memory("the critical path"));
   for (uint32_t n = 0; n < nodes; n++) by_sequence[t->sequence[n]] = n, f.device_first[e->device[n] + 1]++;
   for (uint32_t d = 0; d < p->device_count; d++)
     f.device_first[d + 1] += f.device_first[d], next[d] = f.device_first[d];
@@ -237,7 +237,7 @@ static tfc_status find_path(const struct tfc_problem *p, const struct tfc_engine
   for (uint32_t n = 0; n < nodes; n++)
     if (t->end[n] > t->end[last]) last = n;
   for (uint32_t i = last; i != TFC_NONE; i = predecessor(&f, i))
-    if (!tfc_array_push(&path, i)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the critical path");
+    if (!tfc_array_push(&path, i)) TFC_TRY(s, tfc_status_no_memory("the critical path"));
   for (size_t i = 0; i < path.count / 2; i++) {
     uint32_t swap = path.data[i];
     path.data[i] = path.data[path.count - 1 - i];
@@ -261,18 +261,17 @@ tfc_status tfc_simulate_timeline(struct tfc_simulator *sim, const tfc_device_id 
   t.end = calloc(p->node_count, sizeof *t.end);
   t.sequence = calloc(p->node_count, sizeof *t.sequence);
   uint32_t *step_sequence = calloc(p->node_count, sizeof *step_sequence);
-  if (!t.start || !t.end || !t.sequence || !step_sequence)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a timeline");
+  if (!t.start || !t.end || !t.sequence || !step_sequence) TFC_TRY(s, tfc_status_no_memory("a timeline"));
   TFC_TRY(s, tfc_solution_check(p, device));
   if (!tfc_engine_place(e, device, rank)) TFC_FAIL(s, TFC_INTERNAL, "a placement is legal and cannot be simulated");
   e->start = t.start, e->end = t.end, e->sequence = t.sequence, e->step_sequence = step_sequence;
   e->log_transfers = true;
   tfc_engine_begin(e);
   tfc_engine_stop stop = tfc_engine_run(e, TFC_TIME_MAX, UINT32_MAX);
-  if (stop != TFC_ENGINE_ENDED) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a timeline");
+  if (stop != TFC_ENGINE_ENDED) TFC_TRY(s, tfc_status_no_memory("a timeline"));
   t.transfer_count = (uint32_t)e->log.count, t.transfer_capacity = (uint32_t)e->log.count;
   t.transfers = malloc(sizeof *t.transfers * (e->log.count + 1));
-  if (!t.transfers) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a timeline");
+  if (!t.transfers) TFC_TRY(s, tfc_status_no_memory("a timeline"));
   if (e->log.count) memcpy(t.transfers, e->log.data, sizeof *t.transfers * e->log.count);
   TFC_TRY(s, find_path(p, e, &t));
   *out = t;

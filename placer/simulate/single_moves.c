@@ -4,7 +4,6 @@
 
 #include "placer/simulate/simulate.h"
 #include "profiler/store_rows.h"
-#include "runtime/base/no_memory.h"
 
 enum { MOST_SIMULATED = 4000000, LEAST_SIMULATIONS = 16 };
 

@@ -18,7 +18,7 @@ static tfc_status mark_circles(const struct tfc_subject *l, const struct tfc_sub
   uint32_t total = l->edge_count + extra_count, count = 0;
   uint32_t *first = calloc(l->cost_count + 2u, sizeof *first), *to = calloc(total + 1u, sizeof *to);
   uint32_t *waiting = calloc(l->cost_count + 1u, sizeof *waiting), *done = calloc(l->cost_count + 1u, sizeof *done);
-  if (!first || !to || !waiting || !done) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!first || !to || !waiting || !done) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t e = 0; e < total; e++) {
       const struct tfc_subject_edge *edge = e < l->edge_count ? &l->edges[e] : &extra[e - l->edge_count];
@@ -71,7 +71,7 @@ static tfc_status find_sums(struct rewritten *w) {
   const struct tfc_subject *l = w->l;
   w->sum_of = malloc((l->cost_count + 1u) * sizeof *w->sum_of);
   w->continues = malloc((l->cost_count + 1u) * sizeof *w->continues);
-  if (!w->sum_of || !w->continues) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!w->sum_of || !w->continues) return tfc_status_no_memory(NULL);
   for (uint32_t c = 0; c < l->cost_count; c++) w->sum_of[c] = w->continues[c] = TFC_NONE;
   for (uint32_t i = 0; i < l->continued_count; i++) {
     uint32_t c = cost_node(l, l->continued[i].node);
@@ -102,7 +102,7 @@ static tfc_status add_edge(const struct tfc_subject *l, const struct tfc_subject
 
 static tfc_status note(struct rewritten *w, uint32_t from, int32_t output, uint32_t to, uint64_t bytes) {
   if (from == to || tfc_array_push(&w->edges, (struct tfc_subject_edge){from, to, output, bytes})) return NULL;
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return tfc_status_no_memory(NULL);
 }
 
 // Returns the bytes that one operation of a sum passes to the next: the size of its node's output. Edges are sorted by
@@ -155,7 +155,7 @@ static tfc_status add_rewritten_edges(struct rewritten *w, struct tfc_cost_build
     if (!there && (!count || tfc_subject_by_ends(&w->edges.data[count - 1], e) != 0)) w->edges.data[count++] = *e;
   }
   circular = calloc(count + 1u, sizeof *circular);
-  if (!circular) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!circular) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, mark_circles(l, w->edges.data, count, circular));
   for (uint32_t e = 0; e < count; e++)
     if (!circular[e]) TFC_TRY(s, add_edge(l, &w->edges.data[e], b));

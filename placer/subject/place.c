@@ -5,7 +5,6 @@
 #include "placer/model/keys.h"
 #include "placer/subject/subject.h"
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/graph/device_spec.h"
 
 static uint32_t device_of(const struct tfc_subject *l, const struct tfc_problem *p, const struct tfc_solution *solution,
@@ -36,7 +35,7 @@ tfc_status tfc_subject_assign(const struct tfc_subject *l, const struct tfc_prob
   if (!sequence) return NULL;
   TFC_TRY(s, tfc_simulator_create(p, &simulator));
   TFC_TRY(s, tfc_simulate_timeline(simulator, solution->device, solution->rank, &timeline));
-  if (!(at = calloc(l->cost_count + 1u, sizeof *at))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(at = calloc(l->cost_count + 1u, sizeof *at))) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t c = 0; c < l->cost_count; c++) at[timeline.sequence[c]] = c;
   uint32_t count = 0;
   for (uint32_t k = 0; k < l->cost_count; k++)
@@ -125,7 +124,7 @@ tfc_status tfc_subject_strings(const struct tfc_subject *l, const struct tfc_pro
     while (!most && best + 1 < p->device_count && !tfc_problem_allows(p, u, best)) best++;
     solution.device[u] = (tfc_device_id)best;
   }
-  if (note.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (note.failed) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t u = 0; u < p->unit_count; u++) out->device[u] = solution.device[u];
   if (out_note) *out_note = note.data, note.data = NULL;
 out:
@@ -145,7 +144,7 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
   struct tfc_strmap keys = {0};
   bool ordered = false;
   uint32_t *by = calloc(p->unit_count + 1u, sizeof *by); // [unit] the node that decided its device
-  if (!device || !order || !by) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!device || !order || !by) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < g->node_count; i++) device[i] = TFC_NONE;
   for (uint32_t c = 0; c < l->cost_count; c++) order[c] = NAN;
   for (uint32_t k = 0; k < placement->node_count; k++) { // checks devices first, as subject.h promises
@@ -159,7 +158,7 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
     const struct tfc_placement_node *n = &placement->nodes[k];
     const uint32_t node = tfc_graph_find(g, n->name);
     if (node == TFC_NONE || node >= tfc_graph_file_nodes(g)) {
-      if (!tfc_strmap_put(&keys, n->name, k, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!tfc_strmap_put(&keys, n->name, k, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
       continue;
     }
     uint32_t d = tfc_machine_find(l->machine, n->device);
@@ -194,7 +193,7 @@ tfc_status tfc_subject_resolve(const struct tfc_subject *l, const struct tfc_pro
   TFC_TRY(s, tfc_solution_check(p, out->device));
   if (ordered) {
     if (!out->rank && !(out->rank = calloc(p->node_count + 1u, sizeof *out->rank)))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_status_no_memory(NULL));
     TFC_TRY(s, tfc_rank_from_order(p, order, out->rank));
   }
 out:
@@ -236,13 +235,13 @@ tfc_status tfc_subject_document(const struct tfc_subject *l, const struct tfc_pr
   TFC_TRY(s, tfc_simulate_timeline(simulator, solution->device, solution->rank, &timeline));
   for (uint32_t i = 0; i < file_nodes; i++) {
     nodes[i] = entry_of(l, p, solution, &timeline, i, tfc_arena_str(&d->arena, g->nodes[i].name), &d->arena);
-    if (!nodes[i].name.data || !nodes[i].device.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!nodes[i].name.data || !nodes[i].device.data) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   for (uint32_t i = g->node_count; i-- > file_nodes;) { // the first of several calls gives the order
     tfc_str key = tfc_node_attr_string(g, &g->nodes[i], "_tfc_key", "");
     uint64_t *first = key.size ? tfc_strmap_put(&keys, key, i, NULL) : NULL;
     if (first) *first = i;
-    if (key.size && !first) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (key.size && !first) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   size_t at = file_nodes;
   tfc_str host = tfc_arena_str(&d->arena, l->machine->devices[l->host].name);
@@ -251,12 +250,12 @@ tfc_status tfc_subject_document(const struct tfc_subject *l, const struct tfc_pr
     for (uint32_t i = 0; i < body->node_count; i++) {
       tfc_str key = tfc_arena_printf(&d->arena, "function/%.*s:%.*s", TFC_STR_ARG(g->functions[f].name),
                                      TFC_STR_ARG(body->nodes[i].name));
-      if (!key.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!key.data) TFC_TRY(s, tfc_status_no_memory(NULL));
       const uint64_t *lowered = tfc_strmap_get(&keys, key);
       nodes[at] =
           (struct tfc_placement_node){.name = key, .device = host, .order = NAN, .reason = TFC_STR("in a function")};
       if (lowered) nodes[at] = entry_of(l, p, solution, &timeline, (uint32_t)*lowered, key, &d->arena);
-      if (!nodes[at++].device.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!nodes[at++].device.data) TFC_TRY(s, tfc_status_no_memory(NULL));
     }
   }
   d->nodes = nodes, d->node_count = (uint32_t)at;

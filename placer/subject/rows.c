@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "profiler/store_rows.h"
-#include "runtime/base/no_memory.h"
 
 static struct tfc_store_node node_row(const struct tfc_subject_rows *r, uint32_t node) {
   const struct tfc_subject *u = r->subject;

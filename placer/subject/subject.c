@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "placer/subject/units.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/pattern.h"
 #include "runtime/pass/pass.h"
 
@@ -183,7 +182,7 @@ static tfc_status order_updates(struct maker *m) {
   if (!after) return tfc_status_no_memory("the placement problem");
   for (uint32_t c = 0; c < m->l->cost_count; c++)
     if (m->l->runs[c] && has_flag(g, m->l->node_of[c], TFC_OP_UPDATE))
-      if (!tfc_array_push(&updates, c)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!tfc_array_push(&updates, c)) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (size_t u = 0; u < updates.count; u++) {
     uint32_t update = updates.data[u], node = m->l->node_of[update];
     struct tfc_output variable = producer_of(m, tfc_node_inputs(g, &g->nodes[node])[0]);
@@ -191,15 +190,14 @@ static tfc_status order_updates(struct maker *m) {
     uint32_t held = m->cost_of[variable.node];
     memset(after, 0, g->node_count * sizeof *after);
     m->stack.count = 0;
-    if (!tfc_array_push(&m->stack, (struct tfc_output){node, 0})) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&m->stack, (struct tfc_output){node, 0})) TFC_TRY(s, tfc_status_no_memory(NULL));
     while (m->stack.count) {
       uint32_t at = m->stack.data[--m->stack.count].node;
       for (uint32_t k = g->consumer_begin[at]; k < g->consumer_begin[at + 1]; k++) {
         uint32_t next = g->consumers[k].node;
         if (after[next] || !m->needed[next]) continue;
         after[next] = true;
-        if (!tfc_array_push(&m->stack, (struct tfc_output){next, 0}))
-          TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+        if (!tfc_array_push(&m->stack, (struct tfc_output){next, 0})) TFC_TRY(s, tfc_status_no_memory(NULL));
       }
     }
     for (size_t e = 0; e < edges; e++) {

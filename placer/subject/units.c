@@ -65,7 +65,7 @@ static tfc_status tie_classes(const struct tfc_graph *g, struct tfc_units *u) {
       // The node that names the class was pruned from the file; the members of the class still share a device.
       bool found = false;
       uint64_t *member = tfc_strmap_put(&first, name, i, &found);
-      if (!member) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!member) TFC_TRY(s, tfc_status_no_memory(NULL));
       if (found) tie(u, i, (uint32_t)*member, TFC_TIE_CLASS);
     }
   }
@@ -97,7 +97,7 @@ static tfc_status tie_lowered(const struct tfc_graph *g, struct tfc_units *u) {
     if (key.size) {
       bool found = false;
       uint64_t *at = tfc_strmap_put(&first, key, i, &found);
-      if (!at) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!at) TFC_TRY(s, tfc_status_no_memory(NULL));
       if (found) tie(u, i, (uint32_t)*at, TFC_TIE_FUNCTION);
     } else if (g->caller[i] != TFC_NONE && serves_call(g, &g->nodes[i])) {
       tie(u, i, g->caller[i], TFC_TIE_CALL);
@@ -112,7 +112,7 @@ tfc_status tfc_units_find_all(const struct tfc_graph *g, struct tfc_arena *arena
   struct tfc_units u = {TFC_ARENA_ARRAY(arena, uint32_t, g->node_count + 1u),
                         TFC_ARENA_ARRAY(arena, uint8_t, g->node_count + 1u),
                         TFC_ARENA_ARRAY(arena, uint32_t, g->node_count + 1u)};
-  if (!u.parent || !u.tie || !u.tied_to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!u.parent || !u.tie || !u.tied_to) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < g->node_count; i++) u.parent[i] = i, u.tied_to[i] = TFC_NONE;
   TFC_RETURN_IF_ERROR(tie_classes(g, &u));
   TFC_RETURN_IF_ERROR(tie_lowered(g, &u));

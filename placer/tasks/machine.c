@@ -99,7 +99,7 @@ tfc_status tfc_task_machine(const struct tfc_member *member, const struct tfc_cl
   struct tfc_machine *m = NULL;
   uint32_t number = 0;
   bool *matched = calloc(patterns ? strlen(patterns) + 1 : 1, sizeof *matched);
-  if (!matched) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: the devices of all tasks");
+  if (!matched) return tfc_status_no_memory("the devices of all tasks");
   TFC_TRY(s, tfc_machine_create(&m));
   TFC_TRY(s, add_devices(member, spec, patterns, matched, m));
   for (const char *at = patterns; at && *at; number++) {

@@ -31,7 +31,7 @@ tfc_status tfc_task_profile(const struct tfc_measure_options *options, uint32_t 
   struct tfc_measure_entry *entry = calloc(devices + 1u, sizeof *entry);
   uint16_t *placement = calloc((size_t)devices * node_count + 1, sizeof *placement);
   p.self = calloc(devices + 1u, sizeof *p.self);
-  if (!entry || !placement || !p.self) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: profiling a task");
+  if (!entry || !placement || !p.self) TFC_TRY(s, tfc_status_no_memory("profiling a task"));
   TFC_TRY(s, tfc_cost_table_create(node_count, devices, &p.table));
   TFC_TRY(s, tfc_measurer_create(options, &measurer));
   const struct tfc_measure_info *info = tfc_measurer_info(measurer);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/graph/export.h"
 #include "runtime/pass/pass.h"
 

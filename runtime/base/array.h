@@ -1,7 +1,7 @@
 // Growing arrays. TFC_ARRAY(T) declares one as a member of a struct or as a local variable. A zeroed array is empty.
 //
 //   TFC_ARRAY(uint32_t) ids = {0};
-//   if (!tfc_array_push(&ids, 7u)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+//   if (!tfc_array_push(&ids, 7u)) TFC_TRY(s, tfc_status_no_memory(NULL));
 //   for (size_t i = 0; i < ids.count; i++) use(ids.data[i]);
 //   tfc_array_free(&ids);
 #ifndef TFC_RUNTIME_BASE_ARRAY_H

@@ -81,7 +81,7 @@ tfc_status tfc_file_write(const char *path, tfc_str content) {
   char *temporary =
       direct ? tfc_str_dup(tfc_str_from(path)) : tfc_format("%s.%d.tmp", target ? target : path, (int)getpid());
   int fd = -1;
-  if (!temporary) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!temporary) TFC_TRY(s, tfc_status_no_memory(NULL));
   // A killed process may have left a file with the temporary name. It is removed first, so that the temporary file is
   // always new and nothing is written through a link with that name.
   if (!direct) unlink(temporary);

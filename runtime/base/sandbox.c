@@ -208,7 +208,7 @@ static tfc_status restrict_calls(const struct tfc_sandbox_rules *rules, struct t
                                SCMP_SYS(clock_settime)};
   tfc_status s = NULL;
   scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
-  if (!filter) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!filter) return tfc_status_no_memory(NULL);
   int rc = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
   for (size_t i = 0; i < sizeof denied / sizeof *denied && !rc; i++)
     rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), denied[i], 0);

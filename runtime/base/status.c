@@ -46,6 +46,11 @@ tfc_status tfc_status_make(tfc_code code, const char *format, ...) {
   return s;
 }
 
+tfc_status tfc_status_no_memory(const char *what) {
+  return what ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: %s", what)
+              : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
 tfc_status tfc_status_annotate(tfc_status status, const char *format, ...) {
   if (!status || status->is_static) return status;
   va_list args;

@@ -50,6 +50,11 @@ typedef struct tfc_status_record *tfc_status;
 // Makes a new error. `format` is printf's. Never NULL: if memory is out, a static record is returned.
 TFC_MUST_USE tfc_status tfc_status_make(tfc_code code, const char *format, ...) TFC_PRINTF(2, 3);
 
+// Makes the error of a failed allocation (TFC_RESOURCE_EXHAUSTED): "out of memory: <what>". `what` says what the memory
+// was for, such as "reading a graph"; NULL if the caller's own message says it. (A text that names sizes or a node is
+// made by tfc_status_make.) Never NULL.
+TFC_MUST_USE tfc_status tfc_status_no_memory(const char *what) __attribute__((returns_nonnull));
+
 // Makes an error with the code and message of `why`, followed by those of `status`, which it caused; `status` is
 // consumed, `why` is not.
 TFC_MUST_USE tfc_status tfc_status_caused_by(tfc_status status, tfc_status why);

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/none.h"
 #include "runtime/base/units.h"
 #include "runtime/cluster/client_internal.h"
@@ -663,7 +662,7 @@ tfc_status tfc_cluster_session_restore_state(struct tfc_cluster_session *session
     TFC_TRY(s, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)own.size), &texts[rank]));
     memcpy(texts[rank].data, own.data, own.size);
   }
-  if (out_lost->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: the state of operations");
+  if (out_lost->failed) TFC_TRY(s, tfc_status_no_memory("the state of operations"));
   for (uint32_t r = 0; r < t->count; r++)
     if (!texts[r].dtype) TFC_TRY(s, tfc_tensor_create(TFC_UINT8, &TFC_SHAPE(0), &texts[r]));
   s = run_in_all(session, TFC_PLAN_RESTORE, texts, cancel, NULL);

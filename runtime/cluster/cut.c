@@ -55,8 +55,7 @@ static tfc_status find_edges(struct tfc_cut *cut) {
       TFC_RETURN_IF_ERROR(check_type(cut, e.source, k->node));
       for (size_t j = first; j < cut->edges.count && !known; j++)
         known = same(cut->edges.data[j].source, e.source) && cut->edges.data[j].to == e.to;
-      if (!known && !tfc_array_push(&cut->edges, e))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+      if (!known && !tfc_array_push(&cut->edges, e)) return tfc_status_no_memory("cutting a graph");
     }
   }
   return NULL;
@@ -108,7 +107,7 @@ static tfc_status find_loops(struct tfc_cut *cut) {
       known = same(cut->edges.data[k].source, e.source) && cut->edges.data[k].to == to;
     ok = (known || tfc_array_push(&cut->edges, e)) && add_loops(cut, e.frame, e.from);
   }
-  if (!ok) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+  if (!ok) return tfc_status_no_memory("cutting a graph");
   if (cut->edges.count) qsort(cut->edges.data, cut->edges.count, sizeof *cut->edges.data, by_source);
   for (size_t i = 0; i < cut->loops.count; i++) {
     struct tfc_cut_loop *loop = &cut->loops.data[i];
@@ -134,7 +133,7 @@ static tfc_status find_positions(const struct tfc_graph *g, uint32_t *position) 
   struct tfc_order_heap ready = {0};
   bool ok = true;
   uint32_t *waiting = calloc(g->node_count + 1u, sizeof *waiting);
-  if (!waiting) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+  if (!waiting) TFC_TRY(s, tfc_status_no_memory("cutting a graph"));
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     for (uint32_t k = 0; k < n->input_count + n->control_count; k++)
@@ -148,7 +147,7 @@ static tfc_status find_positions(const struct tfc_graph *g, uint32_t *position) 
     for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++)
       if (--waiting[g->consumers[c].node] == 0) ok &= put_ready(&ready, g, g->consumers[c].node);
   }
-  if (!ok) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+  if (!ok) TFC_TRY(s, tfc_status_no_memory("cutting a graph"));
 out:
   tfc_order_heap_deinit(&ready);
   free(waiting);
@@ -159,11 +158,11 @@ static tfc_status order_edges(struct tfc_cut *cut) {
   tfc_status s = NULL;
   struct tfc_order_heap edges = {0};
   uint32_t *position = calloc(cut->graph->node_count + 1u, sizeof *position);
-  if (!position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+  if (!position) TFC_TRY(s, tfc_status_no_memory("cutting a graph"));
   TFC_TRY(s, find_positions(cut->graph, position));
   for (uint32_t e = 0; e < cut->edges.count; e++)
     if (!tfc_order_heap_push(&edges, (struct tfc_order_entry){position[cut->edges.data[e].source.node], e, e}))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+      TFC_TRY(s, tfc_status_no_memory("cutting a graph"));
   for (uint32_t k = 0; edges.count; k++) cut->edges.data[tfc_order_heap_pop(&edges).id].order = k;
 out:
   tfc_order_heap_deinit(&edges);
@@ -176,7 +175,7 @@ tfc_status tfc_cut_make(const struct tfc_graph *g, const struct tfc_cluster_spec
   tfc_status s = NULL;
   struct tfc_cut cut = {.graph = g, .spec = spec};
   cut.ranks = calloc(g->node_count + 1u, sizeof *cut.ranks);
-  if (!cut.ranks) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph");
+  if (!cut.ranks) TFC_TRY(s, tfc_status_no_memory("cutting a graph"));
   TFC_TRY(s, tfc_cluster_place(g, spec, own, cut.ranks));
   TFC_TRY(s, find_edges(&cut));
   TFC_TRY(s, find_loops(&cut));
@@ -345,7 +344,7 @@ static tfc_status put_node(const struct tfc_cut *cut, uint32_t node, struct tfc_
   for (uint32_t k = 0; texts && k < count; k++) tfc_text_deinit(&texts[k]);
   free(texts);
   free(inputs);
-  return failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph") : NULL;
+  return failed ? tfc_status_no_memory("cutting a graph") : NULL;
 }
 
 tfc_status tfc_cut_write(const struct tfc_cut *cut, uint32_t rank, struct tfc_text *out) {
@@ -358,5 +357,5 @@ tfc_status tfc_cut_write(const struct tfc_cut *cut, uint32_t rank, struct tfc_te
     if (cut->edges.data[e].to == rank) put_crossing(cut, e, false, out);
   }
   tfc_graph_put_library(cut->graph, out);
-  return out->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: cutting a graph") : NULL;
+  return out->failed ? tfc_status_no_memory("cutting a graph") : NULL;
 }

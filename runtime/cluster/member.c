@@ -13,7 +13,6 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/cluster/queues.h"
 
 enum {
@@ -255,7 +254,7 @@ static tfc_status take_barrier(struct tfc_member *t, uint32_t from, const struct
   bool all = true;
   pthread_mutex_lock(&t->lock);
   struct tfc_gathering *g = gathering_of(t, h->name);
-  if (!g) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a barrier");
+  if (!g) TFC_TRY(s, tfc_status_no_memory("a barrier"));
   if (g->who[from]) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "it came twice to the barrier '%s'", h->name);
   g->who[from] = true;
   g->votes |= h->votes;
@@ -269,7 +268,7 @@ static tfc_status take_barrier(struct tfc_member *t, uint32_t from, const struct
   all_votes.votes = g->votes;
   g->came = g->votes = 0;
   if (t->options.has_script && !release_locked(t, h->name, all_votes.votes))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a barrier");
+    TFC_TRY(s, tfc_status_no_memory("a barrier"));
 out:
   pthread_mutex_unlock(&t->lock);
   for (uint32_t r = 0; r < t->count && all && !s; r++) // who only serves waits at no barrier
@@ -401,7 +400,7 @@ static tfc_status take(struct tfc_member *t, struct tfc_message *m) {
     pthread_mutex_lock(&t->lock);
     const bool ok = release_locked(t, h.name, h.votes);
     pthread_mutex_unlock(&t->lock);
-    return ok ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a barrier");
+    return ok ? NULL : tfc_status_no_memory("a barrier");
   }
   case TFC_KIND_ENDED: {
     struct tfc_head_ended h;
@@ -629,7 +628,7 @@ tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_
   struct tfc_member *t = calloc(1, sizeof *t);
   if (!t) {
     tfc_transport_close(options->transport);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   t->spec = options->spec;
   t->transport = options->transport;
@@ -653,7 +652,7 @@ tfc_status tfc_member_join(const struct tfc_member_options *options, struct tfc_
   if (t->spec->tasks.count != t->count)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the cluster has %zu tasks, %u are connected", t->spec->tasks.count, t->count);
   t->peers = calloc(t->count, sizeof *t->peers);
-  if (!t->peers) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t->peers) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_resources_create(&t->resources));
   TFC_TRY(s, tfc_meeting_create(t->resources, &t->meeting));
   t->meeting->base.send = tfc_serve_send;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/base/none.h"
 #include "runtime/cluster/queues.h"
 #include "runtime/exec/groundwork.h"

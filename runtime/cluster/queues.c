@@ -34,7 +34,7 @@ tfc_status tfc_cluster_queues_create(const struct tfc_graph *graph, const struct
   tfc_status s = NULL;
   struct tfc_cluster_queues *q = calloc(1, sizeof *q);
   *out = NULL;
-  if (!q) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: queue runners");
+  if (!q) return tfc_status_no_memory("queue runners");
   q->graph = graph;
   q->filler = *filler;
   pthread_mutex_init(&q->lock, NULL);
@@ -42,7 +42,7 @@ tfc_status tfc_cluster_queues_create(const struct tfc_graph *graph, const struct
   TFC_TRY(s, tfc_queue_runners_read(graph, &q->runners));
   q->started = calloc(q->runners.count + 1u, sizeof *q->started);
   q->running = calloc(q->runners.count + 1u, sizeof *q->running);
-  if (!q->started || !q->running) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: queue runners");
+  if (!q->started || !q->running) TFC_TRY(s, tfc_status_no_memory("queue runners"));
   if (q->runners.count) *out = q, q = NULL;
 out:
   tfc_cluster_queues_free(q);

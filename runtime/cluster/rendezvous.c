@@ -120,7 +120,7 @@ static const struct tfc_object_type door_type = {.name = "rendezvous", .destroy 
 static tfc_status make_door(void *arg, struct tfc_object **out) {
   (void)arg;
   struct door *d = calloc(1, sizeof *d);
-  if (!d) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a rendezvous");
+  if (!d) return tfc_status_no_memory("a rendezvous");
   d->object = (struct tfc_object){&door_type, 1};
   pthread_mutex_init(&d->lock, NULL);
   *out = &d->object;
@@ -132,7 +132,7 @@ static void receive(struct tfc_rendezvous *base, const struct tfc_rendezvous_key
   struct door *d = ((struct meeting *)(void *)base)->door;
   struct entry *asks = calloc(1, sizeof *asks);
   if (!asks) {
-    give(ctx, tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a rendezvous"), NULL);
+    give(ctx, tfc_status_no_memory("a rendezvous"), NULL);
     return;
   }
   *asks = (struct entry){.key = *key, .ctx = ctx, .give = give, .name = name};
@@ -159,7 +159,7 @@ tfc_status tfc_meeting_give(struct tfc_meeting *base, const struct tfc_rendezvou
                             const struct tfc_tensor *value) {
   struct door *d = ((struct meeting *)(void *)base)->door;
   struct entry *brings = calloc(1, sizeof *brings);
-  if (!brings) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a rendezvous");
+  if (!brings) return tfc_status_no_memory("a rendezvous");
   brings->key = *key;
   if (value) tfc_tensor_share(value, &brings->value);
   pthread_mutex_lock(&d->lock);
@@ -216,7 +216,7 @@ tfc_status tfc_meeting_begin(struct tfc_meeting *base, int64_t step, int64_t old
   }
   ok = ok && set_state(d, step, STEP_RUNS);
   pthread_mutex_unlock(&d->lock);
-  return ok ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a rendezvous");
+  return ok ? NULL : tfc_status_no_memory("a rendezvous");
 }
 
 static void leave(struct tfc_meeting *base, int64_t step, step_state state) {
@@ -241,7 +241,7 @@ tfc_status tfc_meeting_create(struct tfc_resources *resources, struct tfc_meetin
   struct meeting *m = calloc(1, sizeof *m);
   if (!m) {
     tfc_object_release(object);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a rendezvous");
+    return tfc_status_no_memory("a rendezvous");
   }
   *m = (struct meeting){.base.base.receive = receive, .resources = resources, .door = (struct door *)(void *)object};
   *out = &m->base;

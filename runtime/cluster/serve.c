@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/cluster/member_internal.h"
 #include "runtime/cluster/serve.h"
 #include "runtime/cluster/states.h"
@@ -216,7 +215,7 @@ static tfc_status run_state(struct tfc_member *t, int64_t own, const struct tfc_
     ok = ok && t->restored;
   }
   pthread_mutex_unlock(&t->lock);
-  if (!ok) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory: the state of operations");
+  if (!ok) TFC_TRY(status, tfc_status_no_memory("the state of operations"));
   if (feed) {
     const tfc_str given = {feed->data, feed->size};
     TFC_TRY(status, tfc_resources_read_state(t->resources, given));
@@ -247,13 +246,13 @@ static tfc_status open_session(struct tfc_member *t, struct tfc_served *s) {
   char name[TFC_TASK_TEXT], *restored = NULL;
   char *path = tfc_format("graph %u of %s", s->number, tfc_member_name_of(t, s->client, name));
   if (s->session) goto out;
-  if (!path) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!path) TFC_TRY(status, tfc_status_no_memory(NULL));
   TFC_TRY(status, tfc_execution_parse(tfc_str_from(s->execution), &execution));
   if (!s->graph)
     TFC_TRY(status, tfc_graph_parse((tfc_str){s->bytes ? s->bytes->data : "", s->size}, path, NULL, &s->graph));
   if (t->devices->count > 1 && !s->placement) {
     s->placement = calloc(s->graph->node_count + 1u, sizeof *s->placement);
-    if (!s->placement) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!s->placement) TFC_TRY(status, tfc_status_no_memory(NULL));
     TFC_TRY(status, tfc_member_place(s->graph, t->devices, s->placement));
   }
   const struct tfc_session_options options = {
@@ -263,7 +262,7 @@ static tfc_status open_session(struct tfc_member *t, struct tfc_served *s) {
   if (t->restored) restored = tfc_str_dup(tfc_str_from(t->restored));
   const bool copied = restored || !t->restored;
   pthread_mutex_unlock(&t->lock);
-  if (!copied) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!copied) TFC_TRY(status, tfc_status_no_memory(NULL));
   if (restored) status = read_session(t, s, tfc_str_from(restored));
 out:
   free(restored);
@@ -479,7 +478,7 @@ static tfc_status run_foreign(struct tfc_member *t, struct tfc_running *r, struc
   TFC_TRY(status, prepare(t, r->client, r->head.session, r->head.plan, &s, &p));
   feeds = calloc(p->feed_count + 1u, sizeof *feeds);
   fetches = calloc(p->fetch_count + 1u, sizeof *fetches);
-  if (!feeds || !fetches) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!feeds || !fetches) TFC_TRY(status, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < p->feed_count; i++) {
     const struct tfc_rendezvous_key key = {.step = r->number, .edge = i | TFC_EDGE_FEED};
     if (!tfc_meeting_take(t->meeting, &key, &feeds[i]) || feeds[i].dtype == TFC_DTYPE_NONE)

@@ -25,7 +25,7 @@ static tfc_status add(struct tfc_cluster_spec *spec, tfc_str job, uint32_t index
   struct tfc_cluster_task task = {tfc_format("%.*s", TFC_STR_ARG(job)), index};
   if (task.job && tfc_array_push(&spec->tasks, task)) return NULL;
   free(task.job);
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return tfc_status_no_memory(NULL);
 }
 
 static bool read_count(tfc_str text, uint32_t *out) {
@@ -181,7 +181,7 @@ static tfc_status text_job(struct reader *r, struct tfc_cluster_spec *spec) {
       name = t.text;
     } else if (tfc_str_is(key.text, "tasks")) {
       TFC_TRY(s, text_task(r, &index));
-      if (!tfc_array_push(&tasks, index)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!tfc_array_push(&tasks, index)) TFC_TRY(s, tfc_status_no_memory(NULL));
     } else {
       s = unexpected(r, &key, "name or tasks");
       goto out;

@@ -111,7 +111,7 @@ static tfc_status place(struct placer *at, uint32_t *out_ranks) {
   const struct tfc_graph *g = p.g;
   p.set = malloc((g->node_count + 1u) * sizeof *p.set);
   p.rank = malloc((g->node_count + 1u) * sizeof *p.rank);
-  if (!p.set || !p.rank) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: placing a graph");
+  if (!p.set || !p.rank) TFC_TRY(s, tfc_status_no_memory("placing a graph"));
   tfc_union_find_init(p.set, g->node_count);
   for (uint32_t i = 0; i < g->node_count; i++) p.rank[i] = TFC_NONE;
   join_needs(&p);
@@ -140,7 +140,7 @@ tfc_status tfc_cluster_place(const struct tfc_graph *g, const struct tfc_cluster
 
 tfc_status tfc_member_place(const struct tfc_graph *g, const struct tfc_device_set *devices, uint16_t *out_devices) {
   uint32_t *ranks = calloc(g->node_count + 1u, sizeof *ranks);
-  if (!ranks) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: placing a graph");
+  if (!ranks) return tfc_status_no_memory("placing a graph");
   tfc_status s = place(&(struct placer){.g = g, .devices = devices}, ranks);
   for (uint32_t i = 0; !s && i < g->node_count; i++) out_devices[i] = (uint16_t)ranks[i];
   free(ranks);

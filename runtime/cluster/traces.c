@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/state_text.h"
 #include "runtime/base/units.h"
 #include "runtime/cluster/cut.h"

@@ -21,7 +21,7 @@ static tfc_status add(struct tfc_device_list *list, tfc_str name, int64_t index)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "%.*s:%lld is named twice", TFC_STR_ARG(name), (long long)index);
   }
   if (!tfc_array_push(&list->items, (struct tfc_device_item){name, index}))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a list of devices");
+    return tfc_status_no_memory("a list of devices");
   return NULL;
 }
 

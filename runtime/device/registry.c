@@ -94,7 +94,7 @@ static tfc_status wanted_of(const char *spec, const struct tfc_device_list *list
     for (size_t k = 0; k < out->count; k++)
       if (out->data[k].index == w.index && !strcmp(out->data[k].kind, w.kind))
         return tfc_status_make(TFC_INVALID_ARGUMENT, "devices '%s': %s:%u is named twice", spec, w.kind, w.index);
-    if (!tfc_array_push(out, w)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(out, w)) return tfc_status_no_memory(NULL);
   }
   return NULL;
 }
@@ -129,7 +129,7 @@ static tfc_status choose_best(uint32_t count, wanted_list *out, struct tfc_text 
   for (uint32_t i = 0; i < take; i++) {
     struct wanted w = {.index = i};
     snprintf(w.kind, sizeof w.kind, "%s", kind);
-    if (!tfc_array_push(out, w)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(out, w)) return tfc_status_no_memory(NULL);
   }
   return NULL;
 }
@@ -272,7 +272,7 @@ tfc_status tfc_devices_open_whole(const struct tfc_device *like, struct tfc_devi
   if (!strcmp(driver->kind, "vgpu")) TFC_TRY(s, tfc_driver_find("gpu", &driver));
   TFC_TRY(s, driver->discover(&(struct tfc_driver_options){.count = 1, .whole = true}, &infos, &count));
   set.devices = calloc(1, sizeof(*set.devices));
-  if (!set.devices) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory opening a device");
+  if (!set.devices) TFC_TRY(s, tfc_status_no_memory("opening a device"));
   set.count = 1;
   TFC_TRY(s, driver->open(&infos[0], &set.devices[0]));
   *out = set, set = (struct tfc_device_set){0};

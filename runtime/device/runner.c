@@ -224,10 +224,10 @@ static tfc_status build(struct tfc_runner *r, struct tfc_prepared *p, const stru
   c->foreign = r->offset && !op->on_host;
   c->extra = op->read_count || op->release_count || r->offset || op->finish || op->def->flags & TFC_OP_ASYNC;
   if (op->def->flags & TFC_OP_ASYNC && !(c->completion = TFC_ARENA_NEW(&p->arena, struct completion)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+    return tfc_status_no_memory("preparing a segment");
   if (op->finish) {
     c->finishing = TFC_ARENA_NEW(&p->arena, struct finishing);
-    if (!c->finishing) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+    if (!c->finishing) return tfc_status_no_memory("preparing a segment");
     *c->finishing = (struct finishing){.base.rows = finish_rows, .finish = op->finish};
     c->ctx.finish = &c->finishing->base;
     c->ctx.input_count = op->finish->own;
@@ -240,7 +240,7 @@ static tfc_status build(struct tfc_runner *r, struct tfc_prepared *p, const stru
     const struct tfc_tensor **inputs = TFC_ARENA_ARRAY(&p->arena, const struct tfc_tensor *, op->input_count + 1);
     struct tfc_tensor **outputs = TFC_ARENA_ARRAY(&p->arena, struct tfc_tensor *, op->output_count + 1);
     if (!c->inputs || !c->outputs || !c->shadows || !c->shadow_pointers || !inputs || !outputs)
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+      return tfc_status_no_memory("preparing a segment");
     for (uint32_t i = 0; i < op->input_count; i++) inputs[i] = &c->inputs[i];
     for (uint32_t i = 0; i < op->output_count; i++) outputs[i] = &c->outputs[i];
     c->ctx.inputs = inputs;
@@ -258,14 +258,14 @@ static bool sends(const struct call *c) {
 tfc_status tfc_runner_prepare(struct tfc_runner *r, const struct tfc_segment *segment, struct tfc_prepared **out) {
   tfc_status s = NULL;
   struct tfc_prepared *p = calloc(1, sizeof *p);
-  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+  if (!p) return tfc_status_no_memory("preparing a segment");
   p->runner = r;
   p->segment = segment;
   p->call_bytes = (segment->op_count + (size_t)1) * sizeof *p->calls;
   p->calls = tfc_spare_take(p->call_bytes, &p->call_bytes);
   if (!p->calls) {
     p->calls = malloc(p->call_bytes);
-    if (!p->calls) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+    if (!p->calls) TFC_TRY(s, tfc_status_no_memory("preparing a segment"));
     tfc_pages_advise(p->calls, p->call_bytes);
   }
   for (uint32_t i = 0; i < segment->op_count; i++) {
@@ -599,7 +599,7 @@ tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint3
   local.shadow_pointers = few_pointers;
   if (!fits) {
     size_t size = (n + m) * (sizeof(struct tfc_tensor) + sizeof(struct tfc_variable) + 3 * sizeof(void *));
-    if (!(heap = malloc(size))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a launch");
+    if (!(heap = malloc(size))) return tfc_status_no_memory("a launch");
     local.inputs = heap;
     local.shadows = (struct tfc_variable *)(local.inputs + n + m);
     local.shadow_pointers = (struct tfc_variable **)(local.shadows + n + m);

@@ -27,7 +27,7 @@ void tfc_futex_wake(_Atomic uint32_t *word, int count) {
 
 tfc_status tfc_semaphore_create(struct tfc_semaphore **out) {
   struct tfc_semaphore *s = calloc(1, sizeof *s);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a semaphore");
+  if (!s) return tfc_status_no_memory("a semaphore");
   *out = s;
   return NULL;
 }

@@ -93,7 +93,7 @@ static tfc_status read_limit(tfc_str word, struct tfc_memory_limit *limits, uint
   uint64_t bytes = strtoull(text, &end, 10);
   if (*end) goto broken;
   char *pattern = malloc(equals + 1);
-  if (!pattern) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!pattern) return tfc_status_no_memory(NULL);
   for (size_t i = 0; i < equals; i++) {
     int high = 0, low = 0;
     if (word.data[i] == '%' && i + 2 < equals + 1 && (high = digit(word.data[i + 1])) >= 0 &&
@@ -130,7 +130,7 @@ tfc_status tfc_execution_parse(tfc_str text, struct tfc_execution *out) {
   uint32_t most = 0;
   for (size_t i = 0; i < text.size; i++) most += text.data[i] == '=';
   struct tfc_memory_limit *limits = calloc(most + 1u, sizeof *limits);
-  if (!limits) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!limits) return tfc_status_no_memory(NULL);
   e.limits = limits;
   for (tfc_str rest = text; rest.size;) {
     tfc_str flag = tfc_str_take(&rest, ' '), value = tfc_str_take(&rest, ' ');

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/order_heap.h"
 #include "runtime/exec/plan/plan_internal.h"
 #include "runtime/ops/effect.h"
@@ -43,7 +42,7 @@ static tfc_status link_crossings(const struct tfc_groundwork *ground, uint32_t *
     const double at =
         ground->needed[i] && crosses_tasks(&g->nodes[i]) ? (double)tfc_node_attr_int(g, &g->nodes[i], "_order", 0) : -1;
     if (at >= 0 && !tfc_order_heap_push(&crossings, (struct tfc_order_entry){at, 0, i}))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+      TFC_TRY(s, tfc_status_no_memory("planning a step"));
   }
   for (uint32_t last = TFC_NONE; crossings.count;) {
     const uint32_t i = tfc_order_heap_pop(&crossings).id;
@@ -63,7 +62,7 @@ static tfc_status make_order(struct tfc_groundwork *ground) {
   uint32_t *after = malloc((g->node_count + 1u) * sizeof *after);
   ground->order = tfc_arena_alloc(&ground->arena, (g->node_count + 1u) * sizeof *ground->order);
   ground->position = tfc_arena_alloc(&ground->arena, (g->node_count + 1u) * sizeof *ground->position);
-  if (!waiting || !after || !ground->order || !ground->position) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!waiting || !after || !ground->order || !ground->position) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, link_crossings(ground, waiting, after));
   uint32_t needed = 0;
   for (uint32_t i = 0; i < g->node_count; i++) {
@@ -74,19 +73,19 @@ static tfc_status make_order(struct tfc_groundwork *ground) {
     bool cut = tfc_all_fed(ground, n);
     for (uint32_t k = 0; !cut && k < n->input_count + n->control_count; k++)
       if (ground->needed[in[k].node] && !tfc_is_fed(ground, in[k])) waiting[i]++;
-    if (!waiting[i] && !push(&ready, g, i)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!waiting[i] && !push(&ready, g, i)) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   while (ready.count) {
     uint32_t i = tfc_order_heap_pop(&ready).id;
     ground->position[i] = ground->order_count;
     ground->order[ground->order_count++] = i;
     if (after[i] != TFC_NONE && --waiting[after[i]] == 0 && !push(&ready, g, after[i]))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_status_no_memory(NULL));
     for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++) {
       const struct tfc_consumer *k = &g->consumers[c];
       if (!ground->needed[k->node] || tfc_all_fed(ground, &g->nodes[k->node])) continue;
       if (k->output >= 0 && ground->fed[g->nodes[i].output_begin + (uint32_t)k->output]) continue;
-      if (--waiting[k->node] == 0 && !push(&ready, g, k->node)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (--waiting[k->node] == 0 && !push(&ready, g, k->node)) TFC_TRY(s, tfc_status_no_memory(NULL));
     }
   }
   if (ground->order_count != needed)
@@ -200,14 +199,14 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
       calloc(2 * spec->feed_count + 1u, sizeof *feeds); // with those that readers of a loop's results read
   uint32_t feed_count = 0;
   struct tfc_groundwork *ground = calloc(1, sizeof *ground);
-  if (!overrides || !feeds || !ground) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!overrides || !feeds || !ground) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   ground->references = 1;
   tfc_spare_init(&ground->spare);
   ground->graph = graph;
   tfc_graph_retain(graph);
   ground->needed = TFC_ARENA_ARRAY(&ground->arena, bool, graph->node_count + 1u);
   ground->fed = TFC_ARENA_ARRAY(&ground->arena, uint32_t, graph->output_total + 1u);
-  if (!ground->needed || !ground->fed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!ground->needed || !ground->fed) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   TFC_TRY(s, copy_signature(ground, spec));
   for (uint32_t i = 0; i < spec->feed_count; i++) {
     struct tfc_output o = spec->feeds[i];

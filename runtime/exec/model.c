@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/io/checkpoint.h"
 
 // The feeds of the restore operation: the checkpoint's prefix and the assets' paths, if their tensors are in the graph.

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/model.h"
 #include "runtime/exec/model_checkpoint.h"
 #include "runtime/io/checkpoint.h"
@@ -179,7 +178,7 @@ tfc_status tfc_session_save_checkpoint(struct tfc_session *session, const struct
   struct tfc_tensor *values = calloc(g->node_count + 1u, sizeof *values);
   struct tfc_arena arena = {0};
   size_t count = 0;
-  if (!items || !values) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!items || !values) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < g->node_count; i++) {
     if (!is_variable(&g->nodes[i])) continue;
     tfc_str name = variable_name(g, &g->nodes[i]);

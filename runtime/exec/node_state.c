@@ -2,7 +2,6 @@
 // made when a plan first needs it.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/node_state.h"
 #include "runtime/exec/plan/plan_internal.h"
 

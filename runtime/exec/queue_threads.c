@@ -126,13 +126,13 @@ tfc_status tfc_queue_threads_explain(struct tfc_queue_threads *t, tfc_status sta
 tfc_status tfc_session_fill_queues(struct tfc_session *session, const uint16_t *placement) {
   tfc_status s = NULL;
   struct tfc_queue_threads *t = calloc(1, sizeof *t);
-  if (!t) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t) return tfc_status_no_memory(NULL);
   t->session = session;
   t->placement = placement;
   pthread_mutex_init(&t->lock, NULL);
   TFC_TRY(s, tfc_queue_runners_read(session->graph, &t->runners));
   t->fillers = calloc(t->runners.count + 1u, sizeof *t->fillers);
-  if (!t->fillers) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t->fillers) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < t->runners.count; i++)
     t->fillers[i] = (struct filler){.all = t, .runner = &t->runners.list[i]};
   if (t->runners.count) session->queue_threads = t, t = NULL;

@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 #include "runtime/exec/node_state.h"
 #include "runtime/exec/plan/plan_internal.h"

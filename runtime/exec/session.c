@@ -1,7 +1,6 @@
 // Sessions: the graph, its variables and node states, and the plans that were made for signatures.
 #include "runtime/exec/session.h"
 #include "runtime/base/memory_left.h"
-#include "runtime/base/no_memory.h"
 
 #include <stdlib.h>
 
@@ -21,7 +20,7 @@ tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_se
   if (!options->devices || options->devices->count == 0)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "a session needs at least one device");
   struct tfc_session *session = calloc(1, sizeof *session);
-  if (!session) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a session");
+  if (!session) return tfc_status_no_memory("a session");
   tfc_memory_mark();
   tfc_graph_retain(graph);
   session->graph = graph;
@@ -35,7 +34,7 @@ tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_se
   tfc_gate_init(&session->gate, options->callers);
   session->arenas = calloc(session->device_count + 1, sizeof *session->arenas);
   session->timelines = calloc(session->device_count, sizeof *session->timelines);
-  if (!session->arenas || !session->timelines) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a session");
+  if (!session->arenas || !session->timelines) TFC_TRY(s, tfc_status_no_memory("a session"));
   TFC_TRY(s, tfc_execution_apply(&options->execution, options->devices));
   for (uint32_t d = 0; d < session->device_count; d++)
     if (session->devices[d]->info.address_space != 0)
@@ -344,11 +343,11 @@ tfc_status tfc_session_run(struct tfc_session *session, const struct tfc_run_spe
   struct tfc_plan *plan = NULL;
   if (!spec->feed_shapes && spec->feed_count) {
     shapes = malloc(spec->feed_count * sizeof *shapes);
-    if (!shapes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory running a step");
+    if (!shapes) TFC_TRY(s, tfc_status_no_memory("running a step"));
     for (uint32_t i = 0; i < spec->feed_count; i++) shapes[i] = feeds[i].shape;
     with_shapes.feed_shapes = shapes;
   }
-  if (!make_key(session, &with_shapes, &key)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory running a step");
+  if (!make_key(session, &with_shapes, &key)) TFC_TRY(s, tfc_status_no_memory("running a step"));
   uint64_t hash = tfc_hash_bytes(key.data, key.size);
   pthread_mutex_lock(&session->lock);
   for (size_t i = 0; i < session->cache.count && !plan; i++) {
@@ -375,7 +374,7 @@ tfc_status tfc_session_run(struct tfc_session *session, const struct tfc_run_spe
     if (dropped.plan) free_cached(&dropped);
     if (!kept) {
       tfc_plan_free(plan);
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory running a step");
+      TFC_TRY(s, tfc_status_no_memory("running a step"));
     }
     key = (struct tfc_text){0};
   }

@@ -47,7 +47,7 @@ tfc_status tfc_session_variable(struct tfc_session *session, const struct tfc_gr
   if (!known) kept = tfc_array_push(&session->variables, v);
   pthread_mutex_unlock(&session->lock);
   if (known || !kept) tfc_object_release(object);
-  if (!kept) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for variables");
+  if (!kept) return tfc_status_no_memory("variables");
   *out = v;
   return NULL;
 }
@@ -210,7 +210,7 @@ static tfc_status save_states(const struct tfc_session_graph *g, struct tfc_snap
     struct saved_state s = {g->graph, g->states, n, malloc(size)};
     if (!s.bytes || !tfc_array_push(&out->states, s)) {
       free(s.bytes);
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a snapshot");
+      return tfc_status_no_memory("a snapshot");
     }
     memcpy(s.bytes, g->node_states[n], size);
   }
@@ -220,14 +220,14 @@ static tfc_status save_states(const struct tfc_session_graph *g, struct tfc_snap
 tfc_status tfc_session_snapshot(struct tfc_session *session, struct tfc_snapshot **out) {
   tfc_status s = NULL;
   struct tfc_snapshot *snapshot = calloc(1, sizeof *snapshot);
-  if (!snapshot) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a snapshot");
+  if (!snapshot) return tfc_status_no_memory("a snapshot");
   pthread_mutex_lock(&session->run_lock);
   for (size_t i = 0; i < session->variables.count; i++) {
     struct saved_variable saved = {session->variables.data[i], session->variables.data[i]->initialized, {0}};
     if (saved.initialized) TFC_TRY(s, read_value(session, saved.variable, &saved.value));
     if (!tfc_array_push(&snapshot->variables, saved)) {
       tfc_tensor_release(&saved.value);
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for a snapshot");
+      TFC_TRY(s, tfc_status_no_memory("a snapshot"));
     }
     tfc_object_retain(&saved.variable->object);
   }

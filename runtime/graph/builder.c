@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/graph/graph_internal.h"
 
 struct entry {

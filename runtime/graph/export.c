@@ -207,7 +207,7 @@ static tfc_status copy_tree(const char *from, const char *to, int depth) {
     free(a), free(b);
     a = tfc_format("%s/%s", from, e->d_name);
     b = tfc_format("%s/%s", to, e->d_name);
-    if (!a || !b) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!a || !b) TFC_TRY(s, tfc_status_no_memory(NULL));
     if (stat(a, &st) != 0) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: %s", a, strerror(errno));
     if (S_ISDIR(st.st_mode)) {
       TFC_TRY(s, copy_tree(a, b, depth + 1));
@@ -231,14 +231,14 @@ static tfc_status write_saved_model(const struct tfc_graph *g, tfc_str content, 
   char *file = tfc_format("%s/saved_model.pb", path), *from = NULL, *to = NULL;
   const char *directory = g->source ? g->source->directory : NULL;
   struct stat st;
-  if (!file) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!file) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (stat(file, &st) == 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: there is a SavedModel already", path);
   TFC_TRY(s, make_directory(path));
   for (int i = 0; i < 3 && directory; i++) {
     free(from), free(to);
     from = tfc_format("%s/%s", directory, beside[i]);
     to = tfc_format("%s/%s", path, beside[i]);
-    if (!from || !to) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!from || !to) TFC_TRY(s, tfc_status_no_memory(NULL));
     TFC_TRY(s, copy_tree(from, to, 0));
   }
   s = tfc_file_write(file, content); // written last, because a directory without this file is not a model

@@ -63,7 +63,7 @@ tfc_status tfc_graph_set_devices(struct tfc_graph *g, const tfc_str *device) {
   for (uint32_t i = 0; i < g->node_count; i++) {
     const bool again = i && tfc_str_equal(device[i], device[i - 1]);
     const tfc_str copy = again ? g->nodes[i - 1].device : tfc_arena_str(&g->arena, device[i]);
-    if (!copy.data) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a graph's devices");
+    if (!copy.data) return tfc_status_no_memory("a graph's devices");
     g->nodes[i].device = copy;
   }
   return NULL;

@@ -7,7 +7,7 @@
 
 tfc_status tfc_graph_new(struct tfc_graph **out) {
   struct tfc_graph *g = calloc(1, sizeof *g);
-  if (!g) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a graph");
+  if (!g) return tfc_status_no_memory("a graph");
   tfc_arena_init(&g->arena, 256 * 1024);
   g->references = 1;
   g->path = g->variables_prefix = g->saver_filename = g->saver_restore = g->saver_save = TFC_STR("");

@@ -120,7 +120,7 @@ static tfc_status read_source(struct tfc_source *src, tfc_str bytes, const char 
   g->source = src;
   if (!bytes.size) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the file is empty");
   g->path = tfc_arena_str(&g->arena, tfc_str_from(path));
-  if (!g->path.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!g->path.data) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (text) {
     struct tfc_text wire = {0};
     s = tfc_text_to_wire(bytes, messages[kind], &wire);
@@ -145,7 +145,7 @@ static tfc_status read_source(struct tfc_source *src, tfc_str bytes, const char 
   }
   if (src->directory) {
     g->variables_prefix = tfc_arena_printf(&g->arena, "%s/variables/variables", src->directory);
-    if (!g->variables_prefix.data) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!g->variables_prefix.data) TFC_TRY(s, tfc_status_no_memory(NULL));
     TFC_TRY(s, tfc_read_assets(g, bytes, src->directory));
   }
   TFC_TRY(s, tfc_read_graph_def(g, src->graph_def));

@@ -1,7 +1,6 @@
 // Reads AttrValue, TensorShapeProto, TensorProto and NameAttrList.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/graph/import_internal.h"
 
 struct tfc_import_limits tfc_import_limits = {.expanded_bytes = (size_t)1 << 30, .depth = 32};

@@ -2,7 +2,6 @@
 // "node:output argument:index" and "^node".
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import_internal.h"
 
@@ -83,8 +82,7 @@ static tfc_status declare(struct tfc_graph *g, tfc_str bytes, struct tfc_functio
   tfc_dtype *arg_types = TFC_ARENA_ARRAY(&g->arena, tfc_dtype, args.count + 1);
   tfc_dtype *ret_types = TFC_ARENA_ARRAY(&g->arena, tfc_dtype, rets.count + 1);
   tfc_str *type_attrs = TFC_ARENA_ARRAY(&g->arena, tfc_str, args.count + rets.count + 1);
-  if (!arg_names || !ret_names || !arg_types || !ret_types || !type_attrs)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!arg_names || !ret_names || !arg_types || !ret_types || !type_attrs) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (size_t i = 0; i < args.count + rets.count; i++) {
     const struct param *p = i < args.count ? &args.data[i] : &rets.data[i - args.count];
     *(i < args.count ? &arg_names[i] : &ret_names[i - args.count]) = p->name;
@@ -304,21 +302,21 @@ static tfc_status read_body(struct body *b, tfc_str bytes) {
     if (f.number == 6 && f.type == TFC_WIRE_BYTES) {
       tfc_str key, value;
       TFC_TRY(s, tfc_read_entry(f.bytes, &key, &value));
-      if (!tfc_array_push(&control_rets, value)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!tfc_array_push(&control_rets, value)) TFC_TRY(s, tfc_status_no_memory(NULL));
     }
   }
   for (size_t i = 0; i < b->r.nodes.count; i++)
-    if (!tfc_strmap_put(&taken, b->r.nodes.data[i].name, i, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_strmap_put(&taken, b->r.nodes.data[i].name, i, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
   first_ret = (uint32_t)b->r.nodes.count;
   for (uint32_t i = 0; i < fn->ret_count; i++) {
     const uint64_t *at = tfc_strmap_get(&b->rets, fn->ret_names[i]);
     if (!at) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "result '%.*s' has no value", TFC_STR_ARG(fn->ret_names[i]));
     tfc_str name = ret_node_name(b, i, &taken);
-    if (!name.data || !tfc_strmap_put(&taken, name, 0, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!name.data || !tfc_strmap_put(&taken, name, 0, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
     TFC_TRY(s, push_node(b, name, "_Retval"));
     TFC_TRY(s, push_param_attrs(b, fn->ret_types[i], fn->ret_type_attrs[i], i));
     b->r.nodes.data[b->r.nodes.count - 1].input_count = 1;
-    if (!tfc_array_push(&b->r.inputs, b->controls.data[*at])) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&b->r.inputs, b->controls.data[*at])) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   TFC_TRY(s, tfc_node_reader_hand_over(&b->r, b->g));
   TFC_TRY(s, tfc_graph_resolve_nodes(b->g));
@@ -326,7 +324,7 @@ static tfc_status read_body(struct body *b, tfc_str bytes) {
   TFC_TRY(s, tfc_graph_finish(b->g));
 
   uint32_t *ids = TFC_ARENA_ARRAY(&b->g->arena, uint32_t, fn->arg_count + fn->ret_count + control_rets.count + 1);
-  if (!ids) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!ids) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < fn->arg_count; i++) ids[i] = i;
   for (uint32_t i = 0; i < fn->ret_count; i++) ids[fn->arg_count + i] = first_ret + i;
   for (size_t i = 0; i < control_rets.count; i++) {
@@ -378,8 +376,8 @@ tfc_status tfc_read_library(struct tfc_graph *g, const tfc_str *libraries, size_
     struct tfc_field f;
     while (tfc_wire_next(&w, &f)) {
       if (f.type != TFC_WIRE_BYTES) continue;
-      if (f.number == 1 && !tfc_array_push(&functions, f.bytes)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-      if (f.number == 2 && !tfc_array_push(&gradients, f.bytes)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (f.number == 1 && !tfc_array_push(&functions, f.bytes)) TFC_TRY(s, tfc_status_no_memory(NULL));
+      if (f.number == 2 && !tfc_array_push(&gradients, f.bytes)) TFC_TRY(s, tfc_status_no_memory(NULL));
     }
     if (w.error) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "function library: %s", w.error);
   }

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/interrupt.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/sandbox.h"
 #include "runtime/graph/import_internal.h"
 
@@ -124,13 +123,13 @@ tfc_status tfc_read_graph_def(struct tfc_graph *g, tfc_str bytes) {
   // With these sizes, the arrays rarely have to grow: few nodes and attributes need fewer bytes in the file.
   if (!tfc_array_reserve(&r.nodes, bytes.size / 400 + 16) || !tfc_array_reserve(&r.attrs, bytes.size / 40 + 64) ||
       !tfc_array_reserve(&r.inputs, bytes.size / 200 + 32))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: reading a graph");
+    TFC_TRY(s, tfc_status_no_memory("reading a graph"));
   while (tfc_wire_next(&w, &f)) {
     if (f.type != TFC_WIRE_BYTES) continue;
     if (f.number == 1) {
       TFC_TRY(s, tfc_read_node(&r, f.bytes));
     } else if (f.number == 2) {
-      if (!tfc_array_push(&libraries, f.bytes)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: reading a graph");
+      if (!tfc_array_push(&libraries, f.bytes)) TFC_TRY(s, tfc_status_no_memory("reading a graph"));
     } else if (f.number == 4) {
       TFC_TRY(s, tfc_read_versions(g, f.bytes));
     }

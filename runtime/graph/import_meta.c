@@ -1,5 +1,4 @@
 // Reads what a MetaGraphDef has besides its GraphDef: collections, signatures, the saver.
-#include "runtime/base/no_memory.h"
 #include "runtime/graph/import_internal.h"
 
 static size_t count_field(tfc_str bytes, uint32_t number) {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
-#include "runtime/base/no_memory.h"
 
 struct list {
   uint32_t *data;
@@ -62,7 +61,7 @@ tfc_status tfc_library_measure(const struct tfc_graph *g, uint64_t *out) {
   struct tfc_library_calls calls = {0};
   uint8_t *state = calloc(g->function_count + 1u, 1); // 0: not seen, 1: on the stack, 2: done
   uint32_t *stack = calloc(g->function_count + 1u, sizeof *stack), *next = calloc(g->function_count + 1u, sizeof *next);
-  if (!state || !stack || !next) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a function library");
+  if (!state || !stack || !next) TFC_TRY(s, tfc_status_no_memory("a function library"));
   TFC_TRY(s, tfc_library_calls(g, &calls));
   for (uint32_t root = 0; root < g->function_count; root++) {
     uint32_t depth = 0;
@@ -98,8 +97,7 @@ tfc_status tfc_library_raise(uint32_t count, const struct tfc_library_calls *cal
   uint32_t *first = calloc(count + 2u, sizeof *first), *caller = calloc(edges + 1u, sizeof *caller);
   uint32_t *waiting = calloc(count + 1u, sizeof *waiting), left = 0;
   bool *listed = calloc(count + 1u, sizeof *listed);
-  if (!first || !caller || !waiting || !listed)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a function library");
+  if (!first || !caller || !waiting || !listed) TFC_TRY(s, tfc_status_no_memory("a function library"));
   for (uint32_t e = 0; e < edges; e++) first[calls->callee[e] + 2]++;
   for (uint32_t f = 0; f < count; f++) first[f + 2] += first[f + 1];
   for (uint32_t f = 0; f < count; f++)

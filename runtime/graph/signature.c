@@ -104,7 +104,7 @@ static tfc_status parse_kind(tfc_str s, struct tfc_arena *arena, struct tfc_op_a
   if (wrapped(s, "{", "}", &inner)) { // types, or allowed strings
     out->kind = TFC_ATTR_TYPE;
     tfc_str *strings = TFC_ARENA_ARRAY(arena, tfc_str, (size_t)count_parts(inner, ',') + 1);
-    if (!strings) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!strings) return tfc_status_no_memory(NULL);
     out->strings = strings;
     while (inner.size) {
       tfc_str part = next_part(&inner, ',');
@@ -160,7 +160,7 @@ static tfc_status parse_value(tfc_str text, tfc_attr_kind kind, struct tfc_arena
   case TFC_ATTR_INT: return tfc_parse_i64(text, &out->i);
   case TFC_ATTR_FLOAT: {
     char *copy = (char *)tfc_arena_str(arena, text).data, *end = copy;
-    if (!copy) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!copy) return tfc_status_no_memory(NULL);
     out->f = strtof(copy, &end); // attributes are 32-bit floats
     return *end || end == copy ? bad(text, "not a number") : NULL;
   }
@@ -177,7 +177,7 @@ static tfc_status parse_value(tfc_str text, tfc_attr_kind kind, struct tfc_arena
     return out->type == TFC_DTYPE_NONE ? bad(text, "not an element type") : NULL;
   case TFC_ATTR_SHAPE: {
     struct tfc_shape *shape = TFC_ARENA_NEW(arena, struct tfc_shape);
-    if (!shape) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!shape) return tfc_status_no_memory(NULL);
     out->shape = shape;
     return parse_shape(text, shape);
   }
@@ -191,7 +191,7 @@ static tfc_status parse_value(tfc_str text, tfc_attr_kind kind, struct tfc_arena
     if (!wrapped(text, "[", "]", &inner)) return bad(text, "not a list");
     uint32_t n = count_parts(inner, ',');
     void *items = tfc_arena_array(arena, n + 1, sizeof(struct tfc_shape));
-    if (!items) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!items) return tfc_status_no_memory(NULL);
     out->count = n;
     for (uint32_t i = 0; i < n; i++) {
       struct tfc_attr item = {0};
@@ -283,7 +283,7 @@ static tfc_status parse_args(const char *text, const struct tfc_op_signature *si
   tfc_str rest = trim(tfc_str_from(text));
   uint32_t n = count_parts(rest, ',');
   struct tfc_op_arg *args = TFC_ARENA_ARRAY(arena, struct tfc_op_arg, n + 1);
-  if (!args) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!args) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < n; i++) TFC_RETURN_IF_ERROR(parse_arg(next_part(&rest, ','), sig, &args[i]));
   *out = args;
   *out_count = n;
@@ -295,7 +295,7 @@ tfc_status tfc_signature_parse(const struct tfc_op_def *def, struct tfc_arena *a
   tfc_str rest = trim(tfc_str_from(def->attrs));
   sig.attr_count = count_parts(rest, ',');
   struct tfc_op_attr *attrs = TFC_ARENA_ARRAY(arena, struct tfc_op_attr, sig.attr_count + 1);
-  if (!attrs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!attrs) return tfc_status_no_memory(NULL);
   sig.attrs = attrs;
   tfc_status s = NULL;
   for (uint32_t i = 0; i < sig.attr_count && !s; i++) s = parse_attr(next_part(&rest, ','), arena, &attrs[i]);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "runtime/base/memory_account.h"
-#include "runtime/base/no_memory.h"
 
 enum { header = 64 };
 _Static_assert(sizeof(struct tfc_buffer) <= header, "the elements start behind the record");
@@ -115,7 +114,7 @@ static void end_loan(struct tfc_buffer *b) {
 
 tfc_status tfc_tensor_lend(const struct tfc_tensor *t, struct tfc_tensor *out) {
   struct tfc_buffer *b = calloc(1, sizeof *b);
-  if (!b) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: lending a tensor");
+  if (!b) return tfc_status_no_memory("lending a tensor");
   *b = (struct tfc_buffer){.references = 1, .data = t->data, .size = t->size, .destroy = end_loan, .owner = t->buffer};
   tfc_buffer_retain(t->buffer);
   atomic_fetch_add_explicit(&t->buffer->lent, 1, memory_order_relaxed);

@@ -261,7 +261,7 @@ tfc_status tfc_text_to_wire(tfc_str text, const char *message, struct tfc_text *
   struct scanner s = {text.data, text.data + text.size, 1};
   struct tfc_text wire = {0};
   tfc_status status = read_message(&s, find_message(message), 0, 0, &wire);
-  if (!status && wire.failed) status = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: reading text");
+  if (!status && wire.failed) status = tfc_status_no_memory("reading text");
   if (status) {
     tfc_text_deinit(&wire);
     return status;

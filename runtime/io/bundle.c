@@ -61,7 +61,7 @@ tfc_status tfc_bundle_write_index(struct tfc_table_entry *entries, size_t count,
   tfc_wire_put_int(&version, 1, 1); // the producer
   tfc_wire_put_int(&header, 1, shards);
   tfc_wire_put_bytes(&header, 3, tfc_text_view(&version));
-  if (header.failed || version.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (header.failed || version.failed) TFC_TRY(s, tfc_status_no_memory(NULL));
   entries[0] = (struct tfc_table_entry){TFC_STR(""), tfc_text_view(&header)};
   qsort(entries + 1, count, sizeof *entries, by_key);
   TFC_TRY(s, tfc_table_write(entries, count + 1, &table));

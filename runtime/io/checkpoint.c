@@ -63,7 +63,7 @@ static tfc_status read_header(struct tfc_checkpoint *c, tfc_str bytes) {
     return tfc_status_make(TFC_INVALID_ARGUMENT, "it says that it has %llu data files", (unsigned long long)shards);
   c->shard_count = (uint32_t)shards;
   c->shards = calloc(c->shard_count, sizeof *c->shards);
-  return c->shards ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return c->shards ? NULL : tfc_status_no_memory(NULL);
 }
 
 // Reads the map from variables' own names to keys, which checkpoints of objects contain.
@@ -90,7 +90,7 @@ static tfc_status read_aliases(struct tfc_checkpoint *c) {
       }
       const struct tfc_checkpoint_entry *to = checkpoint_key.size ? tfc_checkpoint_find(c, checkpoint_key) : NULL;
       if (to && full_name.size && !tfc_strmap_put(&c->aliases, full_name, (uint64_t)(to - c->listed), NULL))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+        return tfc_status_no_memory(NULL);
     }
   }
   return NULL; // not an error: without the map, tensors are found by their keys only
@@ -104,7 +104,7 @@ static tfc_status read_index(struct tfc_checkpoint *c) {
   c->all = TFC_ARENA_ARRAY(&c->arena, struct entry, count + 1);
   c->listed = TFC_ARENA_ARRAY(&c->arena, struct tfc_checkpoint_entry, count + 1);
   c->listed_entry = TFC_ARENA_ARRAY(&c->arena, uint32_t, count + 1);
-  if (!c->all || !c->listed || !c->listed_entry) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!c->all || !c->listed || !c->listed_entry) return tfc_status_no_memory(NULL);
   for (size_t i = 0; i < count; i++) {
     tfc_str key = entries[i].key;
     if (!key.size) {
@@ -116,14 +116,12 @@ static tfc_status read_index(struct tfc_checkpoint *c) {
     tfc_status s = read_entry(entries[i].value, e);
     if (s) return tfc_status_annotate(s, "tensor '%.*s'", TFC_STR_ARG(key));
     bool found;
-    if (!tfc_strmap_put(&c->by_key, key, c->all_count, &found))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_strmap_put(&c->by_key, key, c->all_count, &found)) return tfc_status_no_memory(NULL);
     if (found) return tfc_status_make(TFC_INVALID_ARGUMENT, "tensor '%.*s' comes twice", TFC_STR_ARG(key));
     if (key.data[0]) { // the keys of slices begin with a zero byte
       c->listed[c->listed_count] = (struct tfc_checkpoint_entry){key, e->dtype, e->shape};
       c->listed_entry[c->listed_count++] = (uint32_t)c->all_count;
-      if (!tfc_strmap_put(&c->aliases, key, c->listed_count - 1, NULL))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!tfc_strmap_put(&c->aliases, key, c->listed_count - 1, NULL)) return tfc_status_no_memory(NULL);
     }
     c->all_count++;
   }
@@ -179,7 +177,7 @@ static tfc_status map_data(struct tfc_checkpoint *c, const struct entry *e, tfc_
     return tfc_status_make(TFC_INVALID_ARGUMENT, "it is in data file %u of %u", e->shard, c->shard_count);
   struct tfc_file *file = &c->shards[e->shard];
   char *path = tfc_format("%s.data-%05u-of-%05u", c->prefix, e->shard, c->shard_count);
-  if (!path) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!path) return tfc_status_no_memory(NULL);
   tfc_status s = file->data ? NULL : tfc_file_map(path, file);
   if (!s && (e->size > file->size || e->offset > file->size - e->size))
     s = tfc_status_make(TFC_INVALID_ARGUMENT, "%s: it ends before the tensor does", path);
@@ -203,7 +201,7 @@ static tfc_status read_strings(tfc_str data, const struct entry *e, struct tfc_t
   uint32_t crc = 0, stored;
   tfc_str raw;
   tfc_status s = NULL;
-  if (!sizes) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!sizes) return tfc_status_no_memory(NULL);
   for (size_t i = 0; i < n; i++) {
     if (!tfc_wire_varint(&w, &sizes[i])) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s", w.error);
     uint32_t narrow = (uint32_t)sizes[i];
@@ -312,8 +310,7 @@ static tfc_status read_slices(struct tfc_checkpoint *c, tfc_str name, const stru
     if (f.number != 7 || f.type != TFC_WIRE_BYTES) continue;
     if (++count > slice_limit) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "it has too many slices");
     TFC_TRY(s, read_slice_proto(f.bytes, rank, &slice));
-    if (!tfc_slice_key(&key, name, rank, slice.starts, slice.lengths))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_slice_key(&key, name, rank, slice.starts, slice.lengths)) TFC_TRY(s, tfc_status_no_memory(NULL));
     const uint64_t *at = tfc_strmap_get(&c->by_key, tfc_text_view(&key));
     if (!at) TFC_FAIL(s, TFC_NOT_FOUND, "one of its slices is missing");
     tfc_tensor_release(&part);
@@ -402,7 +399,7 @@ tfc_status tfc_checkpoint_read_slice(struct tfc_checkpoint *c, tfc_str name, int
   struct tfc_text key = {0};
   if (!tfc_slice_key(&key, listed->name, rank, starts, stored)) {
     tfc_text_deinit(&key);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   const uint64_t *at = tfc_strmap_get(&c->by_key, tfc_text_view(&key));
   tfc_text_deinit(&key);

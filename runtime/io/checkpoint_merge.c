@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/io/bundle.h"
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/table.h"

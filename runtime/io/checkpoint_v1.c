@@ -5,7 +5,6 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/file.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/graph/export_attr.h"
 #include "runtime/graph/import.h"
 #include "runtime/graph/wire.h"
@@ -173,7 +172,7 @@ static tfc_status read_values(tfc_str values, tfc_dtype dtype, const struct tfc_
   if (w.error) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the values of a slice are not as they should be");
   tfc_wire_put_int(&message, 1, (uint64_t)dtype);
   tfc_wire_put_shape(&message, 2, shape);
-  if (message.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a checkpoint");
+  if (message.failed) TFC_TRY(s, tfc_status_no_memory("a checkpoint"));
   TFC_TRY(s, tfc_graph_parse_tensor(tfc_text_view(&message), dtype, "a slice", &g, &tensor));
   if (!tfc_shape_equal(&tensor->shape, shape))
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "the values of a slice are not as they should be");

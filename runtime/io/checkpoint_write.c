@@ -57,7 +57,7 @@ static tfc_status put_strings(struct writer *w, const struct tfc_tensor *t, uint
   uint32_t stored = tfc_crc32c_mask(crc);
   crc = tfc_crc32c(crc, &stored, 4);
   tfc_text_add(&lengths, (tfc_str){(const char *)&stored, 4});
-  if (lengths.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: writing a checkpoint");
+  if (lengths.failed) TFC_TRY(s, tfc_status_no_memory("writing a checkpoint"));
   TFC_TRY(s, put(w, lengths.data, lengths.size));
   for (int64_t i = 0; i < tfc_tensor_elements(t); i++) {
     tfc_str piece = tfc_tensor_get_string(t, i);
@@ -103,7 +103,7 @@ static tfc_status add_slice(struct writer *w, const struct tfc_checkpoint_item *
     if (tfc_str_equal(w->wholes.data[i].name, item->name)) whole = &w->wholes.data[i];
   if (!whole) {
     struct whole made = {.name = item->name, .dtype = item->tensor->dtype, .shape = *item->whole};
-    if (!tfc_array_push(&w->wholes, made)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&w->wholes, made)) return tfc_status_no_memory(NULL);
     whole = &w->wholes.data[w->wholes.count - 1];
   }
   if (!tfc_shape_equal(&whole->shape, item->whole) || whole->dtype != item->tensor->dtype)
@@ -113,7 +113,7 @@ static tfc_status add_slice(struct writer *w, const struct tfc_checkpoint_item *
   bool ok = tfc_slice_key(&key, item->name, rank, starts, lengths);
   if (ok) *out_key = tfc_arena_str(&w->arena, tfc_text_view(&key));
   tfc_text_deinit(&key);
-  return ok && out_key->data ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return ok && out_key->data ? NULL : tfc_status_no_memory(NULL);
 }
 
 static tfc_status add_item(struct writer *w, const struct tfc_checkpoint_item *item) {
@@ -140,7 +140,7 @@ static tfc_status add_item(struct writer *w, const struct tfc_checkpoint_item *i
   tfc_text_add(&r.value, (tfc_str){(const char *)&crc, 4});
   if (r.value.failed || !tfc_array_push(&w->records, r)) {
     tfc_text_deinit(&r.value);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   return NULL;
 }
@@ -153,11 +153,11 @@ static tfc_status write_index(struct writer *w, const char *path) {
     tfc_text_add(&r.value, tfc_text_view(&w->wholes.data[i].slices));
     if (r.value.failed || !tfc_array_push(&w->records, r)) {
       tfc_text_deinit(&r.value);
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      return tfc_status_no_memory(NULL);
     }
   }
   struct tfc_table_entry *entries = calloc(w->records.count + 1, sizeof *entries);
-  if (!entries) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!entries) return tfc_status_no_memory(NULL);
   for (size_t i = 0; i < w->records.count; i++)
     entries[1 + i] = (struct tfc_table_entry){w->records.data[i].key, tfc_text_view(&w->records.data[i].value)};
   tfc_status s = tfc_bundle_write_index(entries, w->records.count, 1, path);

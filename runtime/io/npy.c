@@ -147,7 +147,7 @@ static tfc_status set_text(struct tfc_tensor *t, int64_t i, tfc_str from, bool s
   size_t n = from.size / 4, size = 0;
   tfc_status s = NULL;
   char *text = malloc(from.size + 1); // UTF-8 needs at most four bytes for each
-  if (!text) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!text) TFC_TRY(s, tfc_status_no_memory(NULL));
   while (n > 0 && memcmp(from.data + 4 * (n - 1), "\0\0\0", 4) == 0) n--;
   for (size_t k = 0; k < n; k++) {
     const uint8_t *b = (const uint8_t *)from.data + 4 * k;
@@ -287,7 +287,7 @@ tfc_status tfc_npy_format(const struct tfc_tensor *tensor, struct tfc_text *out)
   } else {
     tfc_text_add(out, (tfc_str){tensor->data, (size_t)count * tfc_dtype_size(tensor->dtype)});
   }
-  if (out->failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (out->failed) TFC_TRY(s, tfc_status_no_memory(NULL));
 out:
   return s;
 }

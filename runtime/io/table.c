@@ -33,7 +33,7 @@ static tfc_status decompress(tfc_str in, struct tfc_arena *arena, tfc_str *out) 
   char *data = tfc_arena_alloc(arena, (size_t)size + 1);
   const unsigned char *at = (const unsigned char *)w.at, *end = (const unsigned char *)w.end;
   size_t n = 0;
-  if (!data) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a table");
+  if (!data) return tfc_status_no_memory("a table");
   while (at < end) {
     unsigned tag = *at++;
     size_t length = (tag >> 2) + 1, back = 0, more;
@@ -103,12 +103,11 @@ static tfc_status read_entries(tfc_str block, struct tfc_arena *arena, struct en
       return bad(w.error);
     if (shared > last.size) return bad("a key shares more than there is");
     char *key = tfc_arena_alloc(arena, (size_t)(shared + own) + 1);
-    if (!key) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a table");
+    if (!key) return tfc_status_no_memory("a table");
     memcpy(key, last.data, (size_t)shared);
     if (own) memcpy(key + shared, suffix.data, (size_t)own);
     last = (tfc_str){key, (size_t)(shared + own)};
-    if (!tfc_array_push(out, (struct tfc_table_entry){last, value}))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a table");
+    if (!tfc_array_push(out, (struct tfc_table_entry){last, value})) return tfc_status_no_memory("a table");
     if (arena->used > (size_t)1 << 31) return bad("the keys are absurdly long");
   }
   return NULL;
@@ -134,7 +133,7 @@ tfc_status tfc_table_read(tfc_str bytes, struct tfc_arena *arena, struct tfc_tab
     TFC_TRY(s, read_entries(block, arena, &all));
   }
   *out = tfc_arena_array(arena, all.count + 1, sizeof **out);
-  if (!*out) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a table");
+  if (!*out) TFC_TRY(s, tfc_status_no_memory("a table"));
   if (all.count) memcpy(*out, all.data, all.count * sizeof **out);
   *out_count = all.count;
 out:
@@ -200,12 +199,11 @@ tfc_status tfc_table_write(const struct tfc_table_entry *entries, size_t count, 
   for (size_t i = 0; i < count; i++) {
     if (i && tfc_str_compare(entries[i - 1].key, entries[i].key) >= 0)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "'%.*s' comes twice", TFC_STR_ARG(entries[i].key));
-    if (!add_entry(&data, entries[i].key, entries[i].value)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!add_entry(&data, entries[i].key, entries[i].value)) TFC_TRY(s, tfc_status_no_memory(NULL));
     if (data.bytes.size < block_limit && i + 1 < count) continue;
     handle.size = 0;
     put_handle(&handle, end_block(&data, out));
-    if (!add_entry(&index, entries[i].key, tfc_text_view(&handle)))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!add_entry(&index, entries[i].key, tfc_text_view(&handle))) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   struct handle meta = end_block(&data, out), root = end_block(&index, out); // the table has no meta blocks
   handle.size = 0;
@@ -214,7 +212,7 @@ tfc_status tfc_table_write(const struct tfc_table_entry *entries, size_t count, 
   while (handle.size < footer_size - 8) tfc_text_add(&handle, (tfc_str){"\0", 1});
   tfc_text_add(&handle, (tfc_str){(const char *)&magic, 8});
   tfc_text_add(out, tfc_text_view(&handle));
-  if (out->failed || handle.failed) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: writing a table");
+  if (out->failed || handle.failed) s = tfc_status_no_memory("writing a table");
 out:
   tfc_text_deinit(&data.bytes);
   tfc_text_deinit(&index.bytes);

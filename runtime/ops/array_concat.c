@@ -139,7 +139,7 @@ static tfc_status concat_gradient(struct tfc_grad_ctx *g, uint32_t first, uint32
     return NULL;
   }
   struct tfc_output *sizes = calloc(count + 1, sizeof *sizes);
-  if (!sizes) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!sizes) return tfc_status_no_memory(NULL);
   bool all_static = true;
   for (uint32_t i = first; i < first + count; i++) all_static = all_static && tfc_shape_is_static(g->input_shapes[i]);
   if (all_static) {
@@ -327,7 +327,7 @@ static tfc_status split_gradient(struct tfc_grad_ctx *g, uint32_t axis_input, ui
     return NULL;
   }
   struct tfc_output *parts = calloc(n + 1, sizeof *parts);
-  if (!parts) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!parts) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < n; i++) parts[i] = g->grad_outputs[i];
   parts[n] = grad_in(g, axis_input);
   g->grad_inputs[value_input] = tfc_add(g->builder, "ConcatV2", "", parts, n + 1, NULL, 0);

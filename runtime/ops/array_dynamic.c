@@ -79,7 +79,7 @@ OPS_GRADIENT(DynamicPartition) {
                                                               .attr_count = 1,
                                                               .colocate_with = TFC_NONE});
   struct tfc_output *in = calloc(2 * (size_t)n, sizeof *in);
-  if (!in) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!in) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < n; i++) {
     in[i] = (struct tfc_output){where, (int32_t)i};
     in[n + i] = g->grad_outputs[i];

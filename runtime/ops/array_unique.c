@@ -56,7 +56,7 @@ static tfc_status find_distinct(struct tfc_kernel_ctx *ctx, const struct tfc_ten
     for (int64_t i = 0; i < outer * n * inner; i++) room += tfc_tensor_get_string(x, i).size;
   }
   TFC_TRY(s, tfc_kernel_scratch(ctx, room + 1, &keys));
-  if (!tfc_strmap_reserve(&map, (size_t)n)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!tfc_strmap_reserve(&map, (size_t)n)) TFC_TRY(s, tfc_status_no_memory(NULL));
   char *p = keys->data;
   for (int64_t i = 0; i < n; i++) {
     bool comparable = true, found = false;
@@ -79,7 +79,7 @@ static tfc_status find_distinct(struct tfc_kernel_ctx *ctx, const struct tfc_ten
     int64_t which = count;
     if (comparable) {
       uint64_t *place = tfc_strmap_put(&map, key, (uint64_t)count, &found);
-      if (!place) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!place) TFC_TRY(s, tfc_status_no_memory(NULL));
       which = (int64_t)*place;
     }
     if (!found) first[count++] = i;
@@ -234,7 +234,7 @@ static tfc_status list_diff(struct tfc_kernel_ctx *ctx) {
     tfc_str key = strings ? tfc_tensor_get_string(y, i) : (tfc_str){keys + (size_t)i * size, size};
     if (!key.data) key.data = "";
     if (!strings && !element_key(y, i, keys + (size_t)i * size)) continue;
-    if (!tfc_strmap_put(&map, key, 0, NULL)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_strmap_put(&map, key, 0, NULL)) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   for (int64_t i = 0; i < n; i++) {
     tfc_str key = strings ? tfc_tensor_get_string(x, i) : (tfc_str){one, size};

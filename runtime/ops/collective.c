@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "runtime/base/array.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/str.h"
 #include "runtime/ops/collective_math.h"
 #include "runtime/ops/collective_parts.h"

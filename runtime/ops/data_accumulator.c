@@ -86,7 +86,7 @@ static tfc_status load(struct tfc_object *self, tfc_str words) {
   if (sparse && count && !in.failure) {
     indices = calloc((size_t)rows + 1, sizeof *indices);
     counts = calloc((size_t)rows + 1, sizeof *counts);
-    if (!indices || !counts) in.failure = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: an accumulator");
+    if (!indices || !counts) in.failure = tfc_status_no_memory("an accumulator");
   }
   for (int64_t i = 0; i < rows && !in.failure; i++) {
     indices[i] = tfc_saved_number(&in, i ? indices[i - 1] : 0, INT64_MAX);
@@ -122,7 +122,7 @@ static tfc_status make(void *arg, struct tfc_object **out) {
   char *name = tfc_str_dup(tfc_named_name(ctx));
   if (!a || !name) {
     free(a), free(name);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   a->object = (struct tfc_object){.type = &accumulator_type, .references = 1};
   pthread_mutex_init(&a->lock, NULL);
@@ -234,7 +234,7 @@ static tfc_status take(struct tfc_kernel_ctx *ctx) {
   if (wanted <= 0)
     s = tfc_status_make(TFC_INVALID_ARGUMENT, "Argument num_required must be at least 1");
   else if (!w)
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = tfc_status_no_memory(NULL);
   if (s) {
     free(w);
     tfc_object_release(&a->object);
@@ -333,8 +333,7 @@ static tfc_status add_sparse(struct accumulator *a, const struct tfc_tensor *ind
     i += new, j += old;
   }
   shape.dims[0] = at;
-  tfc_status s = merged && counts ? tfc_tensor_create(a->dtype, &shape, &sum)
-                                  : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_status s = merged && counts ? tfc_tensor_create(a->dtype, &shape, &sum) : tfc_status_no_memory(NULL);
   if (s) {
     free(merged), free(counts);
     return s;

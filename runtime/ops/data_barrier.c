@@ -88,14 +88,14 @@ static tfc_status barrier_make(void *arg, struct tfc_object **out) {
   struct tfc_shape *all = calloc(n + 2u, sizeof *all);
   if (!b || !dtypes || !all) {
     free(b), free(dtypes), free(all);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   b->object = (struct tfc_object){.type = &barrier_type, .references = 1};
   pthread_mutex_init(&b->lock, NULL);
   b->components = n;
   b->next_index = INT64_MIN;
   b->name = tfc_str_dup(tfc_named_name(ctx));
-  if (!b->name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!b->name) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (told && shapes->count != n)
     TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Different number of component types (%u) vs. shapes (%u).", n, shapes->count);
   if (tfc_node_attr_int(ctx->graph, ctx->node, "capacity", -1) != -1)
@@ -138,7 +138,7 @@ static tfc_status compact(struct barrier *b) { // drops the entries of removed t
   b->by_key = (struct tfc_strmap){0};
   for (size_t i = 0; i < kept; i++)
     if (!tfc_strmap_put(&b->by_key, (tfc_str){b->incomplete.data[i].key, b->incomplete.data[i].key_size}, i, NULL))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      return tfc_status_no_memory(NULL);
   return NULL;
 }
 
@@ -169,7 +169,7 @@ static tfc_status partial_of(struct barrier *b, tfc_str key, struct partial **ou
   if (!place) {
     free(made.key);
     free(made.parts);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   // The map's key still points to the bytes of the key's older entry, which is kept for that.
   *place = b->incomplete.count - 1;
@@ -183,7 +183,7 @@ static tfc_status make_ready(struct barrier *b, struct partial *p) {
   tfc_status s = NULL;
   struct tfc_tensor *tuple = calloc(b->components + 2u, sizeof *tuple);
   tfc_str key = {p->key, p->key_size};
-  if (!tuple) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!tuple) return tfc_status_no_memory(NULL);
   TFC_TRY(s, tfc_tensor_scalar_i64(p->index, &tuple[0]));
   TFC_TRY(s, tfc_tensor_create(TFC_STRING, &TFC_SHAPE_SCALAR, &tuple[1]));
   TFC_TRY(s, tfc_tensor_set_string(&tuple[1], 0, key));

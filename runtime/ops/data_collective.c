@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/graph/device_spec.h"
 #include "runtime/ops/collective.h"
 #include "runtime/ops/reference.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/ops/data_variant.h"
 
 enum { DEEPEST = 500 }; // the depth of datasets that read each other; opening, reading and releasing recurse
@@ -62,7 +61,7 @@ tfc_status tfc_dataset_create(struct tfc_kernel_ctx *ctx, const struct tfc_datas
   d->types = calloc(d->parts + 1u, sizeof *d->types);
   d->inputs = calloc(input_count + 1u, sizeof *d->inputs);
   d->tensors = tfc_dataset_parts(tensor_count);
-  if (!d->node || !d->types || !d->inputs || !d->tensors) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!d->node || !d->types || !d->inputs || !d->tensors) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < d->parts; i++) d->types[i] = told ? types->types[i] : TFC_STRING;
   for (uint32_t i = 0; i < input_count; i++) {
     struct tfc_dataset *input = NULL;

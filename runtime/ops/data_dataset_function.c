@@ -7,7 +7,7 @@ static tfc_status map_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterat
   const struct tfc_dataset *d = it->dataset;
   const uint32_t count = d->inputs[0]->parts;
   struct tfc_tensor *in = tfc_dataset_parts(count);
-  if (!in) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!in) return tfc_status_no_memory(NULL);
   tfc_status s = tfc_dataset_next(ctx, it->inputs[0], in, ended);
   if (!s && !*ended) s = tfc_dataset_call(ctx, d, in, count, parts, d->parts);
   tfc_dataset_parts_free(in, count);

@@ -30,11 +30,11 @@ static tfc_status open_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_itera
   struct tfc_tensor *in = tfc_dataset_parts(count), made = {0};
   struct tfc_dataset *inner = NULL;
   tfc_status s = NULL;
-  if (!in) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!in) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (c->at >= c->room) {
     const int64_t room = c->at + 1 > 2 * c->room ? c->at + 1 : 2 * c->room;
     struct tfc_dataset_iterator **grown = realloc(c->open, (size_t)room * sizeof *grown);
-    if (!grown) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!grown) TFC_TRY(s, tfc_status_no_memory(NULL));
     memset(grown + c->room, 0, (size_t)(room - c->room) * sizeof *grown);
     c->open = grown, c->room = room;
   }
@@ -148,7 +148,7 @@ static tfc_status window_of(struct tfc_kernel_ctx *ctx, const struct tfc_dataset
   *(struct tfc_object **)out->data = &held->object;
   const size_t count = 1 + (waiting - 1) / (size_t)stride;
   struct tfc_tensor *elements = count < UINT32_MAX ? tfc_dataset_parts((uint32_t)count) : NULL;
-  if (!elements) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory in a window");
+  if (!elements) return tfc_status_no_memory("a window");
   for (size_t i = 0; i < count; i++)
     tfc_tensor_share(&w->waiting.items.data[i * (size_t)stride * each + part], &elements[i]);
   free(held->tensors);

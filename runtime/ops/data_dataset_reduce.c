@@ -29,7 +29,7 @@ static tfc_status reduce(struct tfc_kernel_ctx *ctx) {
   count = states + d->inputs[0]->parts;
   args = tfc_dataset_parts(count);
   results = tfc_dataset_parts(states);
-  if (!args || !results) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!args || !results) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < states; i++) TFC_TRY(s, tfc_data_keep(ctx, ctx->inputs[1 + i], &args[i]));
   for (;;) {
     TFC_TRY(s, tfc_dataset_next(ctx, it, args + states, &ended));
@@ -55,7 +55,7 @@ static tfc_status single(struct tfc_kernel_ctx *ctx) {
   bool ended = false;
   TFC_RETURN_IF_ERROR(tfc_dataset_of(ctx->inputs[0], &d));
   struct tfc_tensor *parts = tfc_dataset_parts(d->parts), *more = tfc_dataset_parts(d->parts);
-  if (!parts || !more) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!parts || !more) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_dataset_open(ctx, d, &it));
   TFC_TRY(s, tfc_dataset_next(ctx, it, parts, &ended));
   if (ended) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "Dataset was empty.");
@@ -78,7 +78,7 @@ static tfc_status scan_begin(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iter
   struct scan *s = tfc_dataset_state(it);
   (void)ctx;
   s->state = tfc_dataset_parts((uint32_t)it->dataset->n[STATES]);
-  if (!s->state) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s->state) return tfc_status_no_memory(NULL);
   for (int64_t i = 0; i < it->dataset->n[STATES]; i++) tfc_tensor_share(&it->dataset->tensors[i], &s->state[i]);
   return NULL;
 }
@@ -94,7 +94,7 @@ static tfc_status scan_next(struct tfc_kernel_ctx *ctx, struct tfc_dataset_itera
   const uint32_t states = (uint32_t)d->n[STATES], read = d->inputs[0]->parts, captured = d->tensor_count - states;
   struct tfc_tensor *args = tfc_dataset_parts(states + read + captured),
                     *results = tfc_dataset_parts(states + d->parts);
-  if (!args || !results) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!args || !results) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_dataset_next(ctx, it->inputs[0], args + states, ended));
   if (*ended) goto out;
   if (!ctx->env->call) TFC_FAIL(s, TFC_UNIMPLEMENTED, "no function can be called here");

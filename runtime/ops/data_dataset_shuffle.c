@@ -71,7 +71,7 @@ static tfc_status put(struct tfc_dataset_iterator *it, struct tfc_tensor *elemen
   struct slice *last = &s->slices.data[s->slices.count - 1];
   const size_t at = (size_t)(last->end % it->dataset->n[SIZE]);
   if (at >= s->places.count && !tfc_array_resize(&s->places, at + 1))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory in a shuffle's buffer");
+    return tfc_status_no_memory("the buffer of a shuffle");
   s->places.data[at] = element;
   last->end++;
   s->held++;
@@ -89,12 +89,11 @@ static tfc_status fill(struct tfc_kernel_ctx *ctx, struct tfc_dataset_iterator *
       if (times >= 0 && s->epoch >= times) return NULL;
       const int64_t from = s->slices.count ? s->slices.data[s->slices.count - 1].end : 0;
       if (!it->inputs[0]) TFC_RETURN_IF_ERROR(tfc_dataset_open(ctx, d->inputs[0], &it->inputs[0]));
-      if (!tfc_array_push(&s->slices, (struct slice){from, from}))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!tfc_array_push(&s->slices, (struct slice){from, from})) return tfc_status_no_memory(NULL);
       s->epoch++;
     }
     struct tfc_tensor *element = tfc_dataset_parts(d->parts);
-    if (!element) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory in a shuffle's buffer");
+    if (!element) return tfc_status_no_memory("the buffer of a shuffle");
     tfc_status failed = tfc_dataset_next(ctx, it->inputs[0], element, &ended);
     if (!failed && !ended) {
       s->any = true;
@@ -187,7 +186,7 @@ static const struct tfc_object_type stand_in_type = {.name = "stand-in for a dat
                                                      .destroy = stand_in_destroy};
 static tfc_status stand_in(struct tfc_kernel_ctx *ctx) {
   struct tfc_object *o = calloc(1, sizeof *o);
-  if (!o) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!o) return tfc_status_no_memory(NULL);
   *o = (struct tfc_object){.type = &stand_in_type, .references = 1};
   return tfc_kernel_set_object(ctx, 0, TFC_RESOURCE, o);
 }

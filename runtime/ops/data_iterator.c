@@ -64,7 +64,7 @@ static tfc_status create(void *unused, struct tfc_object **out) {
   pthread_mutexattr_t kind;
   struct iterator *it = calloc(1, sizeof *it);
   (void)unused;
-  if (!it) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!it) return tfc_status_no_memory(NULL);
   it->object = (struct tfc_object){.type = &iterator_type, .references = 1};
   it->number = ++made;
   pthread_mutexattr_init(&kind);
@@ -189,7 +189,7 @@ static tfc_status reopen(struct tfc_kernel_ctx *ctx, struct iterator *it) {
 static tfc_status catch_up(struct tfc_kernel_ctx *ctx, struct iterator *it) {
   const uint32_t count = it->dataset->parts;
   struct tfc_tensor *parts = tfc_dataset_parts(count);
-  tfc_status s = parts ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_status s = parts ? NULL : tfc_status_no_memory(NULL);
   while (!s && it->skip) {
     bool ended = false;
     s = tfc_dataset_next(ctx, it->at, parts, &ended);
@@ -221,7 +221,7 @@ static tfc_status next_of(struct tfc_kernel_ctx *ctx, struct tfc_tensor **parts,
   if (it->skip) TFC_TRY(s, catch_up(ctx, it));
   *count = it->dataset->parts;
   *parts = tfc_dataset_parts(*count);
-  if (!*parts) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!*parts) TFC_TRY(s, tfc_status_no_memory(NULL));
   s = tfc_dataset_next(ctx, it->at, *parts, ended);
   if (!s && *ended && it->given && atomic_load(&repeat)) {
     TFC_TRY(s, reopen(ctx, it));

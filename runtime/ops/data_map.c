@@ -73,7 +73,7 @@ static tfc_status map_make(void *arg, struct tfc_object **out) {
   tfc_dtype *dtypes = calloc(parts + 1u, sizeof *dtypes);
   if (!m || !dtypes) {
     free(m), free(dtypes);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   for (uint32_t i = 0; i < parts; i++) dtypes[i] = types->types[i];
   *m = (struct map){.object = {.type = &map_type, .references = 1}, .parts = parts, .dtypes = dtypes};
@@ -143,14 +143,14 @@ static tfc_status put(struct map *m, struct tfc_kernel_ctx *ctx, bool *out_wait)
     struct tuple made = {key, calloc(m->parts + 1u, sizeof *made.parts)};
     if (!made.parts || !insert(&m->partial, made)) {
       free(made.parts);
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      return tfc_status_no_memory(NULL);
     }
     t = find(&m->partial, key);
   }
   for (uint32_t i = 0; i < values; i++)
     TFC_RETURN_IF_ERROR(tfc_data_keep(ctx, ctx->inputs[i + 2], &t->parts[tfc_tensor_int(indices, i)]));
   if (!is_whole(m, t)) return NULL;
-  if (!insert(&m->whole, *t)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!insert(&m->whole, *t)) return tfc_status_no_memory(NULL);
   drop(&m->partial, t);
   return NULL;
 }
@@ -256,7 +256,7 @@ static tfc_status start(struct tfc_kernel_ctx *ctx, enum what what) {
   TFC_RETURN_IF_ERROR(map_of(ctx, &m));
   tfc_status s = check(ctx, m, what);
   struct waiter *w = s ? NULL : calloc(1, sizeof *w);
-  if (!s && !w) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s && !w) s = tfc_status_no_memory(NULL);
   if (w) {
     *w = (struct waiter){.ctx = ctx, .what = what};
     pthread_mutex_lock(&m->lock);

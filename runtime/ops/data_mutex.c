@@ -91,7 +91,7 @@ static const struct tfc_object_type lock_type = {.name = "mutex lock", .destroy 
 
 static tfc_status grant(struct mutex *m, struct tfc_kernel_ctx *ctx) {
   struct lock *l = calloc(1, sizeof *l);
-  if (!l) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!l) return tfc_status_no_memory(NULL);
   l->object = (struct tfc_object){.type = &lock_type, .references = 1};
   l->mutex = m;
   tfc_object_retain(&m->object);
@@ -106,7 +106,7 @@ static tfc_status grant(struct mutex *m, struct tfc_kernel_ctx *ctx) {
 static tfc_status make(void *arg, struct tfc_object **out) {
   (void)arg;
   struct mutex *m = calloc(1, sizeof *m);
-  if (!m) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!m) return tfc_status_no_memory(NULL);
   m->object = (struct tfc_object){.type = &mutex_type, .references = 1};
   pthread_mutex_init(&m->guard, NULL);
   *out = &m->object;
@@ -122,7 +122,7 @@ static tfc_status acquire(struct tfc_kernel_ctx *ctx) {
   struct waiter *w = calloc(1, sizeof *w), *done = NULL, **end = &m->first;
   if (!w) {
     tfc_object_release(o);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   w->ctx = ctx;
   pthread_mutex_lock(&m->guard);

@@ -114,7 +114,7 @@ static tfc_status queue_make(void *arg, struct tfc_object **out) {
   const struct tfc_node *n = ctx->node;
   const struct tfc_attr *types = tfc_node_attr(g, n, "component_types"), *shapes = tfc_node_attr(g, n, "shapes");
   struct tfc_queue *q = queue_new(kind_of(n->op));
-  if (!q) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!q) return tfc_status_no_memory(NULL);
   q->capacity = tfc_node_attr_int(g, n, "capacity", -1);
   q->least = q->kind == SHUFFLE ? tfc_node_attr_int(g, n, "min_after_dequeue", 0) : 0;
   uint64_t seed = (uint64_t)tfc_node_attr_int(g, n, "seed", 0), seed2 = (uint64_t)tfc_node_attr_int(g, n, "seed2", 0);
@@ -128,7 +128,7 @@ static tfc_status queue_make(void *arg, struct tfc_object **out) {
   bool told = q->kind == PRIORITY || (shapes && shapes->kind == TFC_ATTR_LIST_SHAPE && shapes->count > 0);
   if (told) q->shapes = calloc(q->parts + 1, sizeof *q->shapes);
   tfc_status s = NULL;
-  if (!q->name || !q->dtypes || (told && !q->shapes)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!q->name || !q->dtypes || (told && !q->shapes)) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (first) q->dtypes[0] = TFC_INT64, q->shapes[0] = TFC_SHAPE_SCALAR;
   for (uint32_t i = first; i < q->parts; i++) q->dtypes[i] = types->types[i - first];
   if (told && shapes && shapes->kind == TFC_ATTR_LIST_SHAPE) {
@@ -307,7 +307,7 @@ static bool try_enqueue(struct tfc_queue *q, struct line *done) {
   } else {
     while (w->at < w->elements.count && (q->capacity < 0 || held(q) < q->capacity)) {
       if (!put(q, w->elements.data[w->at])) {
-        w->result = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+        w->result = tfc_status_no_memory(NULL);
         break;
       }
       w->elements.data[w->at++].parts = NULL;
@@ -332,7 +332,7 @@ static bool try_dequeue(struct tfc_queue *q, struct line *done) {
     int64_t least = q->closed ? 0 : q->least;
     if (held(q) <= least) break;
     if (!tfc_array_reserve(&w->elements, w->elements.count + 1)) {
-      w->result = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      w->result = tfc_status_no_memory(NULL);
       break;
     }
     struct tuple t = take(q);
@@ -366,7 +366,7 @@ static void try_peeks(struct tfc_queue *q, struct line *done) {
     if (cancelled(w))
       w->result = tfc_status_make(TFC_CANCELLED, "Peek operation was cancelled");
     else if (!t.parts || !tfc_array_push(&w->elements, t))
-      w->result = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      w->result = tfc_status_no_memory(NULL);
     for (uint32_t i = 0; !w->result && i < q->parts; i++)
       tfc_tensor_share(&q->items.data[q->head + (size_t)w->wanted].parts[i], &t.parts[i]);
     if (w->result && t.parts) free(t.parts);
@@ -460,7 +460,7 @@ static tfc_status fill_elements(struct tfc_kernel_ctx *ctx, struct tfc_queue *q,
     struct tuple t = {.parts = calloc(q->parts + 1, sizeof *t.parts)};
     if (!t.parts || !tfc_array_push(&w->elements, t)) {
       free(t.parts);
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      return tfc_status_no_memory(NULL);
     }
     for (uint32_t i = 0; i < q->parts; i++)
       TFC_RETURN_IF_ERROR(w->many ? tfc_data_row(ctx, ctx->inputs[i + first], k, &t.parts[i])
@@ -484,7 +484,7 @@ tfc_status tfc_queue_put_inputs(struct tfc_kernel_ctx *ctx, struct tfc_queue *q,
                      i, (long long)t->shape.dims[0], (long long)n);
   }
   struct waiter *w = calloc(1, sizeof *w);
-  if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!w) return tfc_status_no_memory(NULL);
   *w = (struct waiter){.ctx = ctx, .enqueue = true, .many = many};
   tfc_status s = fill_elements(ctx, q, w, n, first);
   if (s) {
@@ -519,7 +519,7 @@ static tfc_status start_take(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, bo
   TFC_KERNEL_CHECK(n >= 0, "DequeueManyOp requested %lld < 0 elements", (long long)n);
   TFC_KERNEL_CHECK(q->capacity < 0 || n <= INT32_MAX, "too many elements");
   struct waiter *w = calloc(1, sizeof *w);
-  if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!w) return tfc_status_no_memory(NULL);
   *w = (struct waiter){.ctx = ctx, .many = many, .up_to = up_to, .wanted = n};
   pthread_mutex_lock(&q->lock);
   append(&q->dequeues, w);
@@ -584,7 +584,7 @@ static void load_tuples(const struct tfc_queue *q, struct tfc_saved *in, tuples 
     struct tuple t = {.parts = calloc(q->parts + 1, sizeof *t.parts)};
     if (!t.parts || !tfc_array_push(out, t)) {
       free(t.parts);
-      in->failure = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a queue");
+      in->failure = tfc_status_no_memory("a queue");
       return;
     }
     for (uint32_t k = 0; k < q->parts; k++) {
@@ -602,7 +602,7 @@ static void load_pending(const struct tfc_queue *q, struct tfc_saved *in, struct
   for (int64_t n = tfc_saved_number(in, 0, (int64_t)in->words.size); n > 0 && !in->failure; n--) {
     struct waiter *w = calloc(1, sizeof *w);
     if (!w) {
-      in->failure = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a queue");
+      in->failure = tfc_status_no_memory("a queue");
       return;
     }
     w->enqueue = true;
@@ -679,7 +679,7 @@ static tfc_status create(enum kind kind, tfc_str name, int64_t capacity, uint32_
   }
   if (!q || !q->name || !q->dtypes || (shapes && !q->shapes)) {
     if (q) queue_destroy(&q->object);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   if (parts) memcpy(q->dtypes, dtypes, parts * sizeof *dtypes); // barriers and stages without components have no lists
   if (parts && shapes) memcpy(q->shapes, shapes, parts * sizeof *shapes);
@@ -735,7 +735,7 @@ tfc_status tfc_queue_put(struct tfc_queue *q, struct tfc_tensor *parts) {
   }
   if (!ok) {
     free(t.parts);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   memset(parts, 0, q->parts * sizeof *parts);
   flush(q);
@@ -755,7 +755,7 @@ tfc_status tfc_queue_take_one(struct tfc_kernel_ctx *ctx, struct tfc_queue *q) {
 tfc_status tfc_queue_peek(struct tfc_kernel_ctx *ctx, struct tfc_queue *q, int64_t index) {
   TFC_KERNEL_CHECK(index >= 0, "index %lld is negative", (long long)index);
   struct waiter *w = calloc(1, sizeof *w);
-  if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!w) return tfc_status_no_memory(NULL);
   *w = (struct waiter){.ctx = ctx, .wanted = index};
   pthread_mutex_lock(&q->lock);
   append(&q->peeks, w);

@@ -15,7 +15,7 @@ static void ragged_destroy(struct tfc_object *object) {
 const struct tfc_object_type tfc_ragged_type = {.name = "ragged tensor", .destroy = ragged_destroy};
 tfc_status tfc_ragged_create(uint32_t count, struct tfc_ragged **out) {
   struct tfc_ragged *r = calloc(1, sizeof *r + count * sizeof *r->tensors);
-  if (!r) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!r) return tfc_status_no_memory(NULL);
   r->object.type = &tfc_ragged_type;
   atomic_store(&r->object.references, 1);
   r->count = count;

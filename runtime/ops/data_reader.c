@@ -153,7 +153,7 @@ static tfc_status make(void *arg, struct tfc_object **out) {
   char *name = tfc_str_dup(tfc_named_name(ctx));
   if (!r || !name) {
     free(r), free(name);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   *r = (struct reader){.object = {.type = &reader_type, .references = 1}, .format = format, .name = name};
   pthread_mutex_init(&r->lock, NULL);
@@ -196,8 +196,7 @@ static bool read_some(struct reader *r, struct request *q) {
     bool found;
     tfc_str value;
     q->result = tfc_records_next(&r->format, &r->file, &key, &value, &found);
-    if (!q->result && found && !keep(q, &key, value))
-      q->result = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!q->result && found && !keep(q, &key, value)) q->result = tfc_status_no_memory(NULL);
     if (q->result) break;
     r->produced += found;
     if (found && !whole) continue;
@@ -317,7 +316,7 @@ static tfc_status start(struct tfc_kernel_ctx *ctx, bool up_to) {
   int64_t wanted = up_to ? ops_scalar_int(ctx->inputs[2]) : 1;
   TFC_KERNEL_CHECK(wanted > 0, "num_records must be > 0, not %lld", (long long)wanted);
   struct request *q = calloc(1, sizeof *q);
-  if (!q) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!q) return tfc_status_no_memory(NULL);
   q->ctx = ctx;
   q->up_to = up_to;
   q->wanted = wanted;

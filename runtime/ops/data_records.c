@@ -57,7 +57,7 @@ tfc_status tfc_records_open(const struct tfc_records_format *f, tfc_str name, st
   tfc_status s = NULL;
   struct tfc_records r = {.name = tfc_str_dup(name)};
   tfc_str line;
-  if (!r.name) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!r.name) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (f->kind != TFC_RECORDS_NAME) {
     TFC_TRY(s, tfc_file_map(r.name, &r.file));
     r.data = (const char *)r.file.data;
@@ -139,5 +139,5 @@ tfc_status tfc_records_next(const struct tfc_records_format *f, struct tfc_recor
     r->ended = true;
   }
   r->ended |= !*found;
-  return key->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return key->failed ? tfc_status_no_memory(NULL) : NULL;
 }

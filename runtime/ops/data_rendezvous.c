@@ -17,7 +17,7 @@ struct crossing {
 
 static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
   struct crossing *c = TFC_ARENA_NEW(ctx->arena, struct crossing);
-  if (!c) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!c) return tfc_status_no_memory(NULL);
   int64_t edge = tfc_node_attr_int(ctx->graph, ctx->node, "_edge", -1),
           peer = tfc_node_attr_int(ctx->graph, ctx->node, "_peer", -1);
   if (edge < 0 || edge > UINT32_MAX || peer < 0 || peer > UINT32_MAX)
@@ -30,7 +30,7 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
   if (c->dtype == TFC_DTYPE_NONE) c->dtype = tfc_node_attr_type(ctx->graph, ctx->node, "tensor_type", TFC_DTYPE_NONE);
   if (ctx->def->role == TFC_ROLE_RECEIVE && tfc_shape_is_static(&ctx->output_shapes[0])) {
     struct tfc_shape *shape = TFC_ARENA_NEW(ctx->arena, struct tfc_shape);
-    if (!shape) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!shape) return tfc_status_no_memory(NULL);
     *shape = ctx->output_shapes[0];
     c->shape = shape;
   }

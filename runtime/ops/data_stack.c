@@ -26,7 +26,7 @@ static const struct tfc_object_type stack_type = {.name = "stack", .destroy = st
 
 static tfc_status stack_make(struct tfc_kernel_ctx *ctx, struct stack **out) {
   struct stack *s = calloc(1, sizeof *s);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   s->object = (struct tfc_object){.type = &stack_type, .references = 1};
   pthread_mutex_init(&s->lock, NULL);
   s->dtype = tfc_node_attr_type(ctx->graph, ctx->node, "elem_type", TFC_DTYPE_NONE);
@@ -55,7 +55,7 @@ static tfc_status stack_create_ref(struct tfc_kernel_ctx *ctx) {
   tfc_text_add(&name, ctx->node->name);
   tfc_text_printf(&name, "_%llu", (unsigned long long)made++);
   tfc_str view = {name.data, name.size};
-  tfc_status status = name.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  tfc_status status = name.failed ? tfc_status_no_memory(NULL) : NULL;
   if (!status)
     status =
         tfc_resources_find_or_create(ctx->env->step_resources, TFC_STR("_stacks"), view, &stack_type, hand_over, s, &o);
@@ -100,7 +100,7 @@ static tfc_status push(struct tfc_kernel_ctx *ctx, bool shape_only) {
   else if (st->most >= 0 && (int64_t)st->items.count >= st->most)
     s = tfc_status_make(TFC_INVALID_ARGUMENT, "Stack overflowed when its max_size is %lld", (long long)st->most);
   else if (!tfc_array_push(&st->items, kept))
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = tfc_status_no_memory(NULL);
   else
     kept = (struct tfc_tensor){0};
   pthread_mutex_unlock(&st->lock);

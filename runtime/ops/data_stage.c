@@ -45,7 +45,7 @@ static tfc_status area_make(void *arg, struct tfc_object **out) {
   if (tfc_node_attr_int(ctx->graph, ctx->node, "memory_limit", 0) > 0)
     return tfc_status_make(TFC_UNIMPLEMENTED, "a staging area with a memory_limit (only capacity is kept)");
   struct area *a = calloc(1, sizeof *a);
-  if (!a) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!a) return tfc_status_no_memory(NULL);
   a->object = (struct tfc_object){.type = &area_type, .references = 1};
   bool listed = types && types->kind == TFC_ATTR_LIST_TYPE;
   tfc_status s = tfc_queue_create_fifo(name_of(ctx), capacity > 0 ? capacity : -1, listed ? types->count : 0,

@@ -62,7 +62,7 @@ static tfc_status table_make(void *arg, struct tfc_object **out) {
       return tfc_status_make(TFC_UNIMPLEMENTED, "keys of shape %s are not supported, only scalars",
                              tfc_shape_show(&ctx->inputs[i]->shape, (char[TFC_SHAPE_TEXT]){0}));
   struct table *t = calloc(1, sizeof *t);
-  if (!t) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t) return tfc_status_no_memory(NULL);
   t->object = (struct tfc_object){.type = &table_type, .references = 1};
   pthread_mutex_init(&t->lock, NULL);
   t->key_dtype = tfc_node_attr_type(ctx->graph, ctx->node, "key_dtype", TFC_DTYPE_NONE);
@@ -133,7 +133,7 @@ static tfc_status insert(struct table *t, tfc_str key, struct tfc_tensor *value)
   if (!at) {
     free(made.key);
     tfc_tensor_release(value);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   t->count++;
   return NULL;
@@ -290,7 +290,7 @@ static tfc_status set_element(const struct text_file *f, tfc_str line, int64_t n
   case TFC_FLOAT:
   case TFC_DOUBLE: {
     char *copy = tfc_str_dup(text), *end = NULL;
-    if (!copy) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!copy) return tfc_status_no_memory(NULL);
     real = column == LINE_NUMBER ? (double)whole : strtod(copy, &end);
     ok = column == LINE_NUMBER || (end != copy && !*end);
     free(copy);
@@ -349,7 +349,7 @@ static tfc_status initialize_from_file(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(delimiter.size == 1, "delimiter should be only 1 char");
   struct tfc_tensor keys = {.dtype = t->key_dtype}, values = {.dtype = t->value_dtype};
   char *path = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[1], 0));
-  if (!path) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!path) return tfc_status_no_memory(NULL);
   struct text_file f = {.path = path,
                         .key = tfc_node_attr_int(g, n, "key_index", WHOLE_LINE),
                         .value = tfc_node_attr_int(g, n, "value_index", LINE_NUMBER),

@@ -53,12 +53,12 @@ static tfc_status array_resize(struct tensor_array *a, size_t count) {
   const size_t bytes = count * sizeof(struct element), more = bytes > a->counted ? bytes - a->counted : 0;
   if (more && !tfc_account_take(a->account, more)) return tfc_account_exhausted(a->account, more);
   a->counted += more;
-  return tfc_array_resize(&a->elements, count) ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return tfc_array_resize(&a->elements, count) ? NULL : tfc_status_no_memory(NULL);
 }
 
 static tfc_status array_new(tfc_dtype dtype, const struct tfc_shape *shape, int64_t size, struct tensor_array **out) {
   struct tensor_array *a = calloc(1, sizeof *a);
-  if (!a) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!a) return tfc_status_no_memory(NULL);
   a->object = (struct tfc_object){.type = &array_type, .references = 1};
   pthread_mutex_init(&a->lock, NULL);
   a->dtype = dtype;
@@ -96,7 +96,7 @@ static tfc_status give_handle(struct tfc_kernel_ctx *ctx, struct tensor_array *a
   }
   tfc_text_printf(&text, "%.*s%c%.*s", TFC_STR_ARG(first), between, TFC_STR_ARG(last));
   tfc_str name = {text.data, text.size};
-  tfc_status s = text.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  tfc_status s = text.failed ? tfc_status_no_memory(NULL) : NULL;
   if (!s)
     s = tfc_resources_find_or_create(ctx->env->step_resources, TFC_STR(CONTAINER), name, &array_type, hand_over, a,
                                      &kept);
@@ -166,8 +166,7 @@ static tfc_status gradient_of(struct tfc_kernel_ctx *ctx) {
     struct tfc_shape shape = a->element_shape;
     for (int i = prepend.rank; i-- > 0;) shape = tfc_data_prepend(prepend.dims[i], &shape);
     char *name = tfc_str_dup(source);
-    s = name ? array_new(a->dtype, &shape, (int64_t)a->elements.count, &g)
-             : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = name ? array_new(a->dtype, &shape, (int64_t)a->elements.count, &g) : tfc_status_no_memory(NULL);
     if (!s) {
       g->is_gradient = true;
       g->identical = a->identical;
@@ -180,7 +179,7 @@ static tfc_status gradient_of(struct tfc_kernel_ctx *ctx) {
         name = NULL;
       } else {
         tfc_object_release(&g->object);
-        s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+        s = tfc_status_no_memory(NULL);
       }
       a->size_fixed = true; // the forward array must not grow any more: the gradient would lack the new elements
     }
@@ -341,7 +340,7 @@ static tfc_status read_many(struct tfc_kernel_ctx *ctx, struct tensor_array *a, 
   pthread_mutex_lock(&a->lock);
   int64_t n = indices ? tfc_tensor_elements(indices) : (int64_t)a->elements.count;
   struct tfc_tensor *t = calloc((size_t)n + 1, sizeof *t);
-  if (!t) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t) s = tfc_status_no_memory(NULL);
   for (int64_t i = 0; !s && i < n; i++) s = read_at(ctx, a, indices ? tfc_tensor_int(indices, i) : i, &t[i]);
   pthread_mutex_unlock(&a->lock);
   if (s) {

@@ -194,7 +194,7 @@ tfc_status tfc_list_change(struct tfc_list *list, int64_t count, int64_t index, 
     }
     if (!(made->chunks[i] = chunk_create())) {
       list_destroy(&made->object);
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      return tfc_status_no_memory(NULL);
     }
     for (int k = 0; i < had && k < TFC_LIST_CHUNK; k++) {
       int64_t at = i * TFC_LIST_CHUNK + k;
@@ -216,7 +216,7 @@ const struct tfc_object_type tfc_optional_type = {.name = "optional", .destroy =
 
 tfc_status tfc_optional_create(uint32_t count, bool present, struct tfc_optional **out) {
   struct tfc_optional *o = calloc(1, sizeof *o + count * sizeof *o->values);
-  if (!o) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!o) return tfc_status_no_memory(NULL);
   o->object = (struct tfc_object){.type = &tfc_optional_type, .references = 1};
   o->count = count;
   o->present = present;
@@ -302,7 +302,7 @@ static tfc_status list_add(struct tfc_kernel_ctx *ctx, const struct tfc_list *x,
       sum->chunks[i] = chunk_share(p == &unwritten ? q : p);
       continue;
     }
-    if (!(sum->chunks[i] = chunk_create())) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!(sum->chunks[i] = chunk_create())) return tfc_status_no_memory(NULL);
     for (int k = 0; k < TFC_LIST_CHUNK && !s; k++)
       s = value_add(ctx, &p->items[k], &q->items[k], &sum->chunks[i]->items[k]);
   }

@@ -80,7 +80,7 @@ static tfc_status call(struct tfc_kernel_ctx *ctx, const struct tfc_func_attr *f
   struct tfc_tensor *inputs = calloc(n + 1, sizeof *inputs);
   struct tfc_tensor *outputs = calloc(ctx->output_count + 1, sizeof *outputs);
   if (!ctx->env->call) TFC_FAIL(s, TFC_UNIMPLEMENTED, "function '%.*s' cannot be called here", TFC_STR_ARG(func->name));
-  if (!inputs || !outputs) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!inputs || !outputs) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < n; i++) pass_input(ctx, first + i, &inputs[i]);
   TFC_TRY(s, ctx->env->call(ctx->env, func, inputs, n, outputs, ctx->output_count));
   for (uint32_t i = 0; i < ctx->output_count; i++) TFC_TRY(s, tfc_kernel_set_output(ctx, i, &outputs[i]));
@@ -130,7 +130,7 @@ static tfc_status while_(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(attr_func(ctx, "cond", &condition));
   TFC_RETURN_IF_ERROR(attr_func(ctx, "body", &body));
   struct tfc_tensor *now = calloc(2 * (size_t)n + 1, sizeof *now), *next = now ? now + n : NULL, go = {0};
-  if (!now) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!now) return tfc_status_no_memory(NULL);
   if (!ctx->env->call) TFC_FAIL(s, TFC_UNIMPLEMENTED, "function '%.*s' cannot be called here", TFC_STR_ARG(body->name));
   for (uint32_t i = 0; i < n; i++) pass_input(ctx, i, &now[i]);
   for (;;) {

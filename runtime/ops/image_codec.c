@@ -80,7 +80,7 @@ tfc_status tfc_png_write(const void *pixels, int64_t height, int64_t width, int 
   io.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &io, png_fails, png_warns);
   io.info = io.png ? png_create_info_struct(io.png) : NULL;
   if (!io.info)
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a PNG file");
+    s = tfc_status_no_memory("a PNG file");
   else if (setjmp(io.fail))
     s = tfc_status_make(TFC_INVALID_ARGUMENT, "PNG encoding failed: %s", io.message);
   else
@@ -145,12 +145,12 @@ tfc_status tfc_png_read(tfc_str file, int channels, tfc_dtype dtype, struct tfc_
   io.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &io, png_fails, png_warns);
   io.info = io.png ? png_create_info_struct(io.png) : NULL;
   if (!io.info)
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a PNG file");
+    s = tfc_status_no_memory("a PNG file");
   else if (setjmp(io.fail))
     s = tfc_status_join(s, tfc_status_make(TFC_INVALID_ARGUMENT, "Invalid PNG data: %s", io.message));
   else
     read_png(&io, channels, dtype, &made, &s);
-  if (!s && !io.rows) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a PNG file");
+  if (!s && !io.rows) s = tfc_status_no_memory("a PNG file");
   png_destroy_read_struct(&io.png, &io.info, NULL);
   free(io.rows);
   if (s)
@@ -284,7 +284,7 @@ static tfc_status read_window(struct jpeg_decompress_struct *c, struct jpeg *io,
 #endif
   const size_t pixel = four ? 4 : (size_t)channels, row = (size_t)(w[3] * channels);
   TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_UINT8, &TFC_SHAPE(w[2], w[3], channels), &io->made));
-  if (!(io->line = malloc((size_t)wide * pixel))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(io->line = malloc((size_t)wide * pixel))) return tfc_status_no_memory(NULL);
   const uint8_t *from = io->line + ((JDIMENSION)w[1] - left) * pixel;
   for (int64_t y = 0; y < w[0] + w[2]; y++) {
     JSAMPROW line = io->line;
@@ -319,7 +319,7 @@ static tfc_status read_jpeg(struct jpeg_decompress_struct *c, struct jpeg *io, t
   four &= channels == 3;
   if (choice->window) return read_window(c, io, choice, four, channels);
   TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_UINT8, &TFC_SHAPE((int64_t)height, (int64_t)width, channels), &io->made));
-  if (four && !(io->line = malloc(width * 4))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (four && !(io->line = malloc(width * 4))) return tfc_status_no_memory(NULL);
   while (c->output_scanline < c->output_height) {
     uint8_t *to = (uint8_t *)io->made.data + (size_t)c->output_scanline * width * (size_t)channels;
     JSAMPROW row = four ? io->line : to;

@@ -115,7 +115,7 @@ static tfc_status save(struct tfc_kernel_ctx *ctx, uint32_t from, bool slices,
   struct tfc_checkpoint_item *items = calloc(n + 1u, sizeof *items);
   struct slice_spec *specs = calloc(n + 1u, sizeof *specs);
   char *prefix = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[0], 0));
-  if (!items || !specs || !prefix) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!items || !specs || !prefix) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < n; i++) {
     const struct tfc_tensor *t = ctx->inputs[i + from];
     tfc_str name = tfc_tensor_get_string(ctx->inputs[1], i),
@@ -184,7 +184,7 @@ static tfc_status restore_v1(struct tfc_kernel_ctx *ctx) {
   for (uint32_t i = 0; i < ctx->input_count; i++)
     TFC_KERNEL_CHECK(tfc_tensor_elements(ctx->inputs[i]) == 1, "Input %u must be a string scalar", i);
   char *pattern = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[0], 0));
-  if (!pattern) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!pattern) return tfc_status_no_memory(NULL);
   TFC_TRY(s, tfc_checkpoint_v1_open(pattern, &c));
   s = restore_v1_one(ctx, c, 0, tfc_tensor_get_string(ctx->inputs[1], 0),
                      ctx->input_count > 2 ? tfc_tensor_get_string(ctx->inputs[2], 0) : (tfc_str){0});
@@ -236,7 +236,7 @@ static tfc_status restore_v2(struct tfc_kernel_ctx *ctx) {
   struct tfc_checkpoint *c = NULL;
   TFC_RETURN_IF_ERROR(check_names(ctx, ctx->output_count, true));
   char *prefix = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[0], 0));
-  if (!prefix) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!prefix) return tfc_status_no_memory(NULL);
   struct tfc_checkpoint_v1 *old = NULL;
   s = tfc_checkpoint_open(prefix, &c);
   if (s && tfc_status_code(s) == TFC_NOT_FOUND && access(prefix, R_OK) == 0) {
@@ -269,7 +269,7 @@ static tfc_status merge_v2(struct tfc_kernel_ctx *ctx) {
   char **prefixes = calloc(n + 1, sizeof *prefixes), *to = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[1], 0));
   for (size_t i = 0; prefixes && to && i < n; i++)
     if (!(prefixes[i] = tfc_str_dup(tfc_tensor_get_string(parts, (int64_t)i)))) break;
-  if (!prefixes || !to || (n && !prefixes[n - 1])) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!prefixes || !to || (n && !prefixes[n - 1])) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_checkpoint_merge((const char *const *)prefixes, n, to,
                                   tfc_node_attr_bool(ctx->graph, ctx->node, "allow_missing_files", false)));
   for (size_t i = 0; tfc_node_attr_bool(ctx->graph, ctx->node, "delete_old_dirs", true) && i < n; i++) {

@@ -79,7 +79,7 @@ static tfc_status parse(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(p->version != 1 || serialized->shape.rank == 1, "Expected serialized to be a vector, got a scalar");
   struct tfc_column *columns = calloc(count + 1, sizeof *columns);
   tfc_str *found = calloc(count + 1, sizeof *found);
-  if (!columns || !found) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!columns || !found) TFC_TRY(s, tfc_status_no_memory(NULL));
   uint32_t first_dense = p->version == 0 ? 1 : p->version == 1 ? 2 + p->sparse + p->dense : 5;
   for (uint32_t i = 0; i < count; i++) {
     struct tfc_column *c = &columns[i];
@@ -101,7 +101,7 @@ static tfc_status parse(struct tfc_kernel_ctx *ctx) {
     }
     c->ends = calloc((size_t)batch + 1, sizeof *c->ends);
     c->there = calloc((size_t)batch + 1, sizeof *c->there);
-    if (!c->ends || !c->there) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!c->ends || !c->there) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   for (int64_t m = 0; m < batch; m++)
     TFC_TRY(s, tfc_columns_read_example(columns, count, found, tfc_tensor_get_string(serialized, m), m));

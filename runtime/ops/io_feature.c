@@ -22,7 +22,7 @@ static void *column_next(struct tfc_column *c) {
 }
 static tfc_status put(struct tfc_column *c, uint64_t bits, tfc_str bytes) {
   void *place = column_next(c);
-  if (!place) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!place) return tfc_status_no_memory(NULL);
   if (c->dtype == TFC_FLOAT) {
     uint32_t word = (uint32_t)bits;
     memcpy(place, &word, sizeof word);

@@ -12,7 +12,7 @@ static tfc_status path_of(const struct tfc_kernel_ctx *ctx, char **out) { // the
   TFC_KERNEL_CHECK(ctx->inputs[0]->shape.rank == 0, "Input filename tensor must be scalar, but had shape: %s",
                    tfc_shape_show(&ctx->inputs[0]->shape, (char[TFC_SHAPE_TEXT]){0}));
   *out = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[0], 0));
-  return *out ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return *out ? NULL : tfc_status_no_memory(NULL);
 }
 
 static tfc_status read_file(struct tfc_kernel_ctx *ctx) {
@@ -55,7 +55,7 @@ static tfc_status matching_files(struct tfc_kernel_ctx *ctx) {
     char *pattern = tfc_str_dup(tfc_tensor_get_string(patterns, i));
     int code = pattern ? glob(pattern, i ? GLOB_APPEND : 0, NULL, &found) : GLOB_NOSPACE;
     free(pattern);
-    if (code == GLOB_NOSPACE) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (code == GLOB_NOSPACE) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   if (found.gl_pathc) qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_bytes);
   TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_STRING, &TFC_SHAPE((int64_t)found.gl_pathc), &y));

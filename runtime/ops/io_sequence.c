@@ -145,7 +145,7 @@ static tfc_status set_column(struct tfc_kernel_ctx *ctx, const struct plan *plan
                              &c->key));
   c->ends = calloc((size_t)batch + 1, sizeof *c->ends);
   c->there = calloc((size_t)batch + 1, sizeof *c->there);
-  return c->ends && c->there ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return c->ends && c->there ? NULL : tfc_status_no_memory(NULL);
 }
 
 // Reads a FeatureList: field 1, repeated, is the Feature of one step.
@@ -156,7 +156,7 @@ static tfc_status read_rows(struct rows *l, tfc_str list, int64_t message) {
   while (tfc_wire_next(&w, &f)) {
     if (f.number != 1 || f.type != TFC_WIRE_BYTES) continue;
     TFC_RETURN_IF_ERROR(tfc_column_read_feature(&l->c, f.bytes, message));
-    if (!tfc_array_push(&l->ends, (int64_t)l->c.count)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&l->ends, (int64_t)l->c.count)) return tfc_status_no_memory(NULL);
   }
   if (w.error)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "Invalid protocol message input, example %lld: %s", (long long)message,
@@ -326,12 +326,12 @@ static tfc_status parse(struct tfc_kernel_ctx *ctx) {
   struct tfc_column *columns = calloc(contexts + 1, sizeof *columns);
   struct rows *rows = calloc(lists + 1, sizeof *rows);
   tfc_str *found = calloc(contexts + lists + 1, sizeof *found);
-  if (!columns || !rows || !found) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!columns || !rows || !found) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < contexts; i++) TFC_TRY(s, set_column(ctx, plan, c, i, batch, &columns[i]));
   for (uint32_t i = 0; i < lists; i++) {
     TFC_TRY(s, set_column(ctx, plan, l, i, batch, &rows[i].c));
     rows[i].last = calloc((size_t)batch + 1, sizeof *rows[i].last);
-    if (!rows[i].last) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!rows[i].last) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   for (int64_t m = 0; m < batch; m++) {
     tfc_str example = tfc_tensor_get_string(serialized, m);

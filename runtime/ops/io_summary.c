@@ -295,7 +295,7 @@ static tfc_status image_summary(struct tfc_kernel_ctx *ctx) {
   }
   size_t size = (size_t)(d[1] * d[2] * d[3]);
   uint8_t *bytes = malloc(size + 1);
-  if (!bytes) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a summary");
+  if (!bytes) return tfc_status_no_memory("a summary");
   for (int64_t i = 0; !s && i < d[0] && i < most; i++) {
     struct tfc_text item = {0}, image = {0}, file = {0};
     if (x->dtype == TFC_UINT8)
@@ -335,8 +335,7 @@ static tfc_status merge_one(tfc_str summary, struct tfc_strmap *tags, struct tfc
     if (f.number != 1 || f.type != TFC_WIRE_BYTES) continue;
     tfc_str tag = tag_of(f.bytes);
     bool found = false;
-    if (tag.size && !tfc_strmap_put(tags, tag, 0, &found))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a summary");
+    if (tag.size && !tfc_strmap_put(tags, tag, 0, &found)) return tfc_status_no_memory("a summary");
     TFC_KERNEL_CHECK(!found, "Duplicate tag %.*s found in summary inputs", TFC_STR_ARG(tag));
     tfc_wire_put_bytes(out, 1, f.bytes);
   }

@@ -24,7 +24,7 @@ static const struct tfc_object_type writer_type = {.name = "summary writer", .de
 static tfc_status writer_make(void *arg, struct tfc_object **out) {
   struct writer *w = calloc(1, sizeof *w);
   (void)arg;
-  if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!w) return tfc_status_no_memory(NULL);
   w->object = (struct tfc_object){.type = &writer_type, .references = 1};
   pthread_mutex_init(&w->lock, NULL);
   *out = &w->object;
@@ -52,7 +52,7 @@ static tfc_status create_file(struct tfc_kernel_ctx *ctx) {
   char *suffix = tfc_str_dup(tfc_tensor_get_string(ctx->inputs[4], 0));
   pthread_mutex_lock(&w->lock);
   if (!directory || !suffix)
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    s = tfc_status_no_memory(NULL);
   else if (!w->events) // the events file is created only once
     s = tfc_events_create_named(directory, suffix, &w->events);
   pthread_mutex_unlock(&w->lock);
@@ -77,7 +77,7 @@ static tfc_status write_it(struct tfc_kernel_ctx *ctx, enum what what, tfc_str c
   return s;
 }
 static tfc_status write_summary_text(struct tfc_kernel_ctx *ctx, struct tfc_text *summary, tfc_status s) {
-  if (!s && summary->failed) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a summary");
+  if (!s && summary->failed) s = tfc_status_no_memory("a summary");
   if (!s) s = write_it(ctx, SUMMARY, tfc_text_view(summary));
   tfc_text_deinit(summary);
   return s;

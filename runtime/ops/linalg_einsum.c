@@ -424,7 +424,7 @@ static struct tfc_output add_einsum(struct tfc_grad_ctx *g, const struct tfc_out
                                     const char *b, const char *out) {
   char *text = b ? tfc_format("%s,%s->%s", a, b, out) : tfc_format("%s->%s", a, out);
   if (!text) {
-    tfc_builder_fail(g->builder, tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
+    tfc_builder_fail(g->builder, tfc_status_no_memory(NULL));
     return TFC_NO_OUTPUT;
   }
   struct tfc_attr attr = tfc_attr_string("equation", tfc_str_from(text));

@@ -58,7 +58,7 @@ static tfc_status sparse_matmul(struct tfc_kernel_ctx *ctx) {
   }
   float *own[2];
   const float *fa = floats_of(a, &own[0]), *fb = floats_of(b, &own[1]);
-  tfc_status s = fa && fb ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_status s = fa && fb ? NULL : tfc_status_no_memory(NULL);
   const bool sparse_a = tfc_node_attr_bool(ctx->graph, ctx->node, "a_is_sparse", false);
   const bool sparse_b = tfc_node_attr_bool(ctx->graph, ctx->node, "b_is_sparse", false);
   const int64_t a_row = a->shape.dims[1], b_row = b->shape.dims[1];

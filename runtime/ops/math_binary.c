@@ -184,7 +184,7 @@ static tfc_status add_any(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &job.plan.shape, &y));
   job.out = y->data;
   ops_broadcast_run(&job, 0, job.plan.total);
-  return join.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return join.failed ? tfc_status_no_memory(NULL) : NULL;
 }
 
 // --- Gradients ---------------------------------------------------------------------------------------------------

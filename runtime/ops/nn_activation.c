@@ -21,7 +21,7 @@ static double alpha_of(const struct tfc_kernel_ctx *ctx) {
 }
 static tfc_status alpha_prepare(struct tfc_prepare_ctx *ctx) {
   double *alpha = TFC_ARENA_NEW(ctx->arena, double);
-  if (!alpha) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!alpha) return tfc_status_no_memory(NULL);
   *alpha = tfc_node_attr_float(ctx->graph, ctx->node, "alpha", 0.2);
   ctx->state = alpha;
   return NULL;

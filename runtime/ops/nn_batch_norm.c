@@ -18,7 +18,7 @@ struct norm_state {
 
 static tfc_status norm_prepare(struct tfc_prepare_ctx *ctx) {
   struct norm_state *s = TFC_ARENA_NEW(ctx->arena, struct norm_state);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   s->training = tfc_node_attr_bool(ctx->graph, ctx->node, "is_training", true);
   s->epsilon = (double)(float)tfc_node_attr_float(ctx->graph, ctx->node, "epsilon", 0.0001);
   s->factor = (double)(float)tfc_node_attr_float(ctx->graph, ctx->node, "exponential_avg_factor", 1);

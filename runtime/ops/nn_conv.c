@@ -51,7 +51,7 @@ static enum role role_of(const struct tfc_node *n) {
 
 static tfc_status conv_prepare(struct tfc_prepare_ctx *ctx) {
   struct conv_state *s = TFC_ARENA_NEW(ctx->arena, struct conv_state);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   s->role = role_of(ctx->node);
   ctx->state = s;
   if (!ctx->window) return tfc_window_read(ctx->graph, ctx->node, rank_of(ctx->node), &s->window);
@@ -238,7 +238,7 @@ static tfc_status convolve(struct tfc_kernel_ctx *ctx, const struct tfc_window *
       add_stripes_f32(w.w, wi.channels, c.stripes);
     break;
   }
-  if (atomic_load(&w.failed)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for the patches of a convolution");
+  if (atomic_load(&w.failed)) TFC_TRY(s, tfc_status_no_memory("the patches of a convolution"));
   void *result = role == FORWARD ? w.y : role == BACKWARD_INPUT ? w.x : w.w;
   if (result != out->data)
     convert(dtype, out->data, role == FORWARD ? &yi : role == BACKWARD_INPUT ? &xi : &wi, result, false);

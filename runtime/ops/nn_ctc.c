@@ -166,7 +166,7 @@ static tfc_status ctc_loss(struct tfc_kernel_ctx *ctx) {
                    .alpha = malloc((size_t)c.time * states * sizeof *w.alpha),
                    .beta = malloc((size_t)c.time * states * sizeof *w.beta),
                    .sum = malloc((size_t)c.classes * sizeof *w.sum)};
-  if (!w.labels || !w.y || !w.alpha || !w.beta || !w.sum) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!w.labels || !w.y || !w.alpha || !w.beta || !w.sum) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (int64_t b = 0; b < c.batch; b++) {
     int64_t first = at;
     while (at < n && tfc_tensor_int(indices, 2 * at) == b) at++;

@@ -66,7 +66,7 @@ static tfc_status greedy(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(blank >= 0 && blank < classes, "blank_index is expected to be between %lld and %lld but was %lld",
                    (long long)-classes, (long long)classes - 1, (long long)blank);
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 3, x->dtype, &TFC_SHAPE(batch, 1), &score));
-  if (!(d.ends = calloc((size_t)batch + 1, sizeof *d.ends))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(d.ends = calloc((size_t)batch + 1, sizeof *d.ends))) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (int64_t b = 0; b < batch; b++) {
     int64_t previous = -1;
     OPS_SWITCH(OPS_FLOATS, x->dtype, {
@@ -78,7 +78,7 @@ static tfc_status greedy(struct tfc_kernel_ctx *ctx) {
           if (OPS_GET(row[c]) > OPS_GET(row[best])) best = c;
         sum -= OPS_GET(row[best]);
         if (best != blank && !(merge && best == previous) && !tfc_array_push(&d.labels, best))
-          TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+          TFC_TRY(s, tfc_status_no_memory(NULL));
         previous = best;
       }
       OPS_PUT(((S *)score->data)[b], sum);
@@ -169,7 +169,7 @@ static tfc_status make_children(struct search *s, struct beam *b, int32_t classe
   struct beam *block = calloc((size_t)classes, sizeof *block);
   if (!block || !tfc_array_push(&s->blocks, block)) {
     free(block);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   for (int32_t c = 0; c < classes - 1; c++) // for all labels but the blank
     block[c] = (struct beam){.parent = b,
@@ -232,8 +232,7 @@ static tfc_status push_path(struct decoded *d, const struct beam *b, bool merge)
   int32_t previous = -1;
   for (; b->parent; b = b->parent) {
     if (!merge || b->label != previous)
-      if (!tfc_array_push(&d->labels, (int64_t)b->label))
-        return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!tfc_array_push(&d->labels, (int64_t)b->label)) return tfc_status_no_memory(NULL);
     previous = b->label;
   }
   for (size_t i = begin, j = d->labels.count; i + 1 < j; i++) {
@@ -262,12 +261,11 @@ static tfc_status beam_search(struct tfc_kernel_ctx *ctx) {
   paths = calloc(top, sizeof *paths);
   search.leaves = calloc((size_t)search.width, 2 * sizeof *search.leaves);
   row = malloc((size_t)classes * sizeof *row);
-  if (!paths || !search.leaves || !row) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!paths || !search.leaves || !row) TFC_TRY(s, tfc_status_no_memory(NULL));
   search.heap = search.leaves + search.width;
   search.narrow = x->dtype == TFC_FLOAT;
   for (uint32_t p = 0; p < top; p++)
-    if (!(paths[p].ends = calloc((size_t)batch + 1, sizeof(int64_t))))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!(paths[p].ends = calloc((size_t)batch + 1, sizeof(int64_t)))) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (int64_t b = 0; b < batch; b++) {
     struct beam root = {.label = -1, .old = {0, 0, never}, .new = {0, 0, never}};
     search.leaves[0] = &root;

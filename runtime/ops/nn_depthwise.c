@@ -21,7 +21,7 @@ struct state {
 
 static tfc_status depthwise_prepare(struct tfc_prepare_ctx *ctx) {
   struct state *s = TFC_ARENA_NEW(ctx->arena, struct state);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   ctx->state = s;
   *s = (struct state){.bordered = ctx->window != NULL};
   if (!ctx->window) return tfc_window_read(ctx->graph, ctx->node, 4, &s->window);

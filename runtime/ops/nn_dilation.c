@@ -24,7 +24,7 @@ static tfc_status window_of(const struct tfc_graph *g, const struct tfc_node *n,
 }
 static tfc_status dilation_prepare(struct tfc_prepare_ctx *ctx) {
   struct tfc_window *w = TFC_ARENA_NEW(ctx->arena, struct tfc_window);
-  if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!w) return tfc_status_no_memory(NULL);
   ctx->state = w;
   return window_of(ctx->graph, ctx->node, w);
 }

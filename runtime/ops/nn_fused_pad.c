@@ -14,7 +14,7 @@ struct fused {
 };
 static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
   struct fused *f = TFC_ARENA_NEW(ctx->arena, struct fused);
-  if (!f) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!f) return tfc_status_no_memory(NULL);
   f->resizes = ctx->node->input_count == 4;
   f->offset = tfc_str_is(tfc_node_attr_string(ctx->graph, ctx->node, "mode", ""), "REFLECT");
   f->scale.align_corners = tfc_node_attr_bool(ctx->graph, ctx->node, "resize_align_corners", false);

@@ -18,7 +18,7 @@ struct lrn {
 
 static tfc_status lrn_prepare(struct tfc_prepare_ctx *ctx) {
   struct lrn *s = TFC_ARENA_NEW(ctx->arena, struct lrn);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   s->radius = tfc_node_attr_int(ctx->graph, ctx->node, "depth_radius", 5);
   s->bias = (double)(float)tfc_node_attr_float(ctx->graph, ctx->node, "bias", 1);
   s->alpha = (double)(float)tfc_node_attr_float(ctx->graph, ctx->node, "alpha", 1);

@@ -19,7 +19,7 @@ static bool sizes_given(const struct tfc_node *n) {
 
 tfc_status tfc_pool_prepare(struct tfc_prepare_ctx *ctx) {
   struct tfc_window *w = TFC_ARENA_NEW(ctx->arena, struct tfc_window);
-  if (!w) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!w) return tfc_status_no_memory(NULL);
   ctx->state = w;
   return tfc_window_read(ctx->graph, ctx->node, tfc_pool_rank(ctx->node), w);
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <tgmath.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/ops/blas.h"
 #include "runtime/ops/data_variant.h"
 #include "runtime/ops/element_types.h"
@@ -143,9 +142,9 @@ static tfc_status lstm_run(struct tfc_kernel_ctx *ctx, struct lstm *l, uint32_t 
     TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, k, ctx->inputs[x_input]->dtype, out_shape, &y[k]));
   for (uint32_t k = 0; k < 8; k++)
     if (!(in[k] = floats_of(ctx->inputs[x_input + k], &own[k])) && tfc_tensor_elements(ctx->inputs[x_input + k]))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_status_no_memory(NULL));
   scratch = malloc((size_t)(l->batch * (width + 4 * l->cell) + OUTPUTS * size + 1) * sizeof *scratch);
-  if (!scratch) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!scratch) TFC_TRY(s, tfc_status_no_memory(NULL));
   float *xh = scratch, *gates = xh + l->batch * width, *out[OUTPUTS];
   for (int k = 0; k < OUTPUTS; k++) out[k] = gates + l->batch * 4 * l->cell + k * size;
   for (int64_t t = 0; t < steps && size; t++) {
@@ -209,10 +208,10 @@ static tfc_status block_lstm_grad(struct tfc_kernel_ctx *ctx) {
   for (uint32_t k = 0; k < 8; k++) TFC_RETURN_IF_ERROR(tfc_kernel_output_like(ctx, k, ctx->inputs[k + 1], &y[k]));
   for (uint32_t k = 1; k < INPUTS; k++)
     if (!(in[k] = floats_of(ctx->inputs[k], &own[k])) && tfc_tensor_elements(ctx->inputs[k]))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      TFC_TRY(s, tfc_status_no_memory(NULL));
   size_t words = (size_t)(l.batch * (2 * width + 4 * n) + 3 * size + width * 4 * n + 7 * n + 8);
   scratch = calloc(words, sizeof *scratch);
-  if (!scratch) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!scratch) TFC_TRY(s, tfc_status_no_memory(NULL));
   float *xh = scratch, *dxh = xh + l.batch * width, *gates = dxh + l.batch * width, *dcs = gates + l.batch * 4 * n;
   float *dh = dcs + size, *dx = dxh, *dw = dh + size, *peep[3], *db;
   peep[0] = dw + width * 4 * n, peep[1] = peep[0] + n, peep[2] = peep[1] + n, db = peep[2] + n;

@@ -36,7 +36,7 @@ static tfc_status lstm_cell_grad(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 1, x->dtype, &TFC_SHAPE(batch, 4 * n), &gates));
   for (uint32_t k = 0; k < 3; k++) TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 2 + k, x->dtype, &row, &peep[k]));
   float *sums = calloc((size_t)(3 * n + 1), sizeof *sums);
-  if (!sums) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!sums) return tfc_status_no_memory(NULL);
   OPS_SWITCH(OPS_FLOATS, x->dtype, {
     for (int64_t r = 0; r < batch; r++)
       for (int64_t k = 0; k < n; k++) {
@@ -88,7 +88,7 @@ static tfc_status gru_cell_grad(struct tfc_kernel_ctx *ctx) {
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 3, TFC_FLOAT, &TFC_SHAPE(batch, 2 * n), &dru));
   if (batch * width == 0) return NULL;
   float *from_c = malloc((size_t)(2 * batch * width) * sizeof *from_c); // gradients of [x, h r] and of [x, h]
-  if (!from_c) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!from_c) return tfc_status_no_memory(NULL);
   float *from_ru = from_c + batch * width, *c_bar = dc->data, *ru_bar = dru->data;
   const float *before = h->data, *r = ctx->inputs[6]->data, *u = ctx->inputs[7]->data, *c = ctx->inputs[8]->data;
   const float *grad = ctx->inputs[9]->data;

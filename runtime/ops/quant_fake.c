@@ -37,7 +37,7 @@ struct quant_state {
 };
 static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
   struct quant_state *state = TFC_ARENA_NEW(ctx->arena, struct quant_state);
-  if (!state) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!state) return tfc_status_no_memory(NULL);
   state->bits = tfc_node_attr_int(ctx->graph, ctx->node, "num_bits", 8);
   state->narrow = tfc_node_attr_bool(ctx->graph, ctx->node, "narrow_range", false);
   TFC_KERNEL_CHECK(state->bits >= 2 && state->bits <= 16, "num_bits must be between 2 and 16, inclusive");

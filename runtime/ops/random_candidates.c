@@ -163,7 +163,7 @@ static tfc_status draw(const struct sampler *s, struct learned *l, struct tfc_ph
       if (!found) sampled[picked++] = v;
     }
     tfc_intmap_deinit(&seen);
-    if (!memory) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!memory) return tfc_status_no_memory(NULL);
     TFC_KERNEL_CHECK(picked == s->count, "only %lld of %lld different classes came in %lld draws: too few have weight",
                      (long long)picked, (long long)s->count, (long long)tries);
   } else {
@@ -244,7 +244,7 @@ static tfc_status read_weights(tfc_str name, double **out, int64_t *out_count) {
   tfc_status s = NULL;
   double *weights = NULL;
   int64_t count = 0, room = 0;
-  if (!path) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!path) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_file_map(path, &view));
   text = (tfc_str){(const char *)view.data, view.size};
   for (tfc_str line; tfc_line_next(&text, &line);) {
@@ -258,7 +258,7 @@ static tfc_status read_weights(tfc_str name, double **out, int64_t *out_count) {
     if (count == room) {
       room = room ? 2 * room : 1024;
       double *more = realloc(weights, (size_t)room * sizeof *weights);
-      if (!more) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!more) TFC_TRY(s, tfc_status_no_memory(NULL));
       weights = more;
     }
     weights[count++] = (double)w;
@@ -297,7 +297,7 @@ static tfc_status prepare_fixed(struct tfc_prepare_ctx *ctx, struct sampler *s) 
   s->keep = tfc_arena_alloc(ctx->arena, most * sizeof(float));
   s->other = tfc_arena_alloc(ctx->arena, most * sizeof(int32_t));
   p = malloc(most * (sizeof(double) + 2 * sizeof(int32_t)));
-  if (!s->weights || !s->keep || !s->other || !p) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s->weights || !s->keep || !s->other || !p) TFC_TRY(status, tfc_status_no_memory(NULL));
   for (int64_t id = 0; id < reserved; id++)
     if (id % shards == shard) s->weights[s->known++] = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -321,7 +321,7 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
   const struct tfc_graph *g = ctx->graph;
   const struct tfc_node *n = ctx->node;
   struct sampler *s = TFC_ARENA_NEW(ctx->arena, struct sampler);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   TFC_RETURN_IF_ERROR(tfc_random_prepare(ctx));
   s->random = ctx->state;
   s->kind = tfc_str_starts(n->op, "Uniform")      ? UNIFORM
@@ -362,10 +362,10 @@ static tfc_status accidental_hits(struct tfc_kernel_ctx *ctx) {
                    "sampled_candidates must be a vector, which is typically an output from CandidateSampler");
   const int64_t *classes = truth->data, *candidate = sampled->data;
   int64_t n = tfc_tensor_elements(truth), count = tfc_tensor_elements(sampled);
-  if (!tfc_intmap_reserve(&places, (size_t)count)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!tfc_intmap_reserve(&places, (size_t)count)) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (int64_t i = 0; i < count; i++) {
     uint64_t *place = tfc_intmap_put(&places, (uint64_t)candidate[i], (uint64_t)i, NULL);
-    if (!place) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!place) TFC_TRY(s, tfc_status_no_memory(NULL));
     *place = (uint64_t)i; // of equal candidates, the last one counts
   }
   for (int64_t i = 0; i < n; i++) hits += tfc_intmap_get(&places, (uint64_t)classes[i]) != NULL;

@@ -180,7 +180,7 @@ struct random_state {
 
 tfc_status tfc_random_prepare(struct tfc_prepare_ctx *ctx) {
   struct random_state *s = TFC_ARENA_NEW(ctx->arena, struct random_state);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   s->seed = (uint64_t)tfc_node_attr_int(ctx->graph, ctx->node, "seed", 0);
   s->seed2 = (uint64_t)tfc_node_attr_int(ctx->graph, ctx->node, "seed2", 0);
   // FNV-1a hash of the name: nodes without seeds then draw from different streams of the session's seed.

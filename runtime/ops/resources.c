@@ -22,7 +22,7 @@ struct tfc_resources {
 
 tfc_status tfc_resources_create(struct tfc_resources **out) {
   struct tfc_resources *r = calloc(1, sizeof *r);
-  if (!r) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a table of resources");
+  if (!r) return tfc_status_no_memory("a table of resources");
   pthread_mutex_init(&r->lock, NULL);
   tfc_arena_init(&r->arena, 4096);
   *out = r;

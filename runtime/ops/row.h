@@ -84,7 +84,7 @@ void ops_cost_nothing(const struct tfc_graph *g, const struct tfc_node *n, const
 // Allocates the state of a plan's node in the plan's arena.
 #define OPS_PREPARE_STATE(ctx, type, name)                                                                             \
   type *name = TFC_ARENA_NEW((ctx)->arena, type);                                                                      \
-  if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");                                          \
+  if (!name) return tfc_status_no_memory(NULL);                                                                        \
   (ctx)->state = name
 
 // --- Kernels -----------------------------------------------------------------------------------------------------

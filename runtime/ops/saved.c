@@ -64,7 +64,7 @@ char *tfc_saved_bytes(struct tfc_saved *in, size_t *out_size) {
   if (in->failure) return NULL;
   char *bytes = malloc(word.size / 2 + 1);
   if (!bytes) {
-    in->failure = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: what was saved");
+    in->failure = tfc_status_no_memory("what was saved");
     return NULL;
   }
   if (!tfc_state_copy_bytes(word, bytes)) fail(in, "bytes");

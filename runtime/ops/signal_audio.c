@@ -30,11 +30,11 @@ static tfc_status spectrogram_read(const struct tfc_graph *g, const struct tfc_n
 }
 static tfc_status spectrogram_prepare(struct tfc_prepare_ctx *ctx) {
   struct spectrogram *s = TFC_ARENA_NEW(ctx->arena, struct spectrogram);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   TFC_RETURN_IF_ERROR(spectrogram_read(ctx->graph, ctx->node, s));
   s->hann = tfc_arena_alloc(ctx->arena, (size_t)s->window * sizeof *s->hann);
   s->roots = tfc_arena_alloc(ctx->arena, (size_t)s->size * sizeof *s->roots);
-  if (!s->hann || !s->roots) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s->hann || !s->roots) return tfc_status_no_memory(NULL);
   for (int64_t i = 0; i < s->window; i++)
     s->hann[i] = 0.5 - 0.5 * cos(2 * M_PI * (double)i / (double)s->window); // the periodic form of the window
   for (int64_t i = 0; i < s->size / 2; i++) {

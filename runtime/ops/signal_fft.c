@@ -80,7 +80,7 @@ static void run(struct plan *p, cplx *line); // transforms in place, forward
 static tfc_status plan_make(int64_t n, struct plan **out) {
   tfc_status s = NULL;
   struct plan *p = calloc(1, sizeof *p);
-  if (!p) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p) TFC_TRY(s, tfc_status_no_memory(NULL));
   p->n = n;
   int64_t rest = n;
   while (rest > 1 && smallest_factor(rest) <= LARGEST_FACTOR) rest /= smallest_factor(rest);
@@ -89,12 +89,12 @@ static tfc_status plan_make(int64_t n, struct plan **out) {
   }
   p->roots = malloc((size_t)n * sizeof(cplx));
   p->work = malloc((size_t)(p->convolve ? p->padded : n) * sizeof(cplx));
-  if (!p->roots || !p->work) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p->roots || !p->work) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (int64_t k = 0; k < n; k++) p->roots[k] = root(k, n);
   if (p->convolve) {
     p->chirp = malloc((size_t)n * sizeof(cplx));
     p->kernel = calloc((size_t)p->padded, sizeof(cplx));
-    if (!p->chirp || !p->kernel) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!p->chirp || !p->kernel) TFC_TRY(s, tfc_status_no_memory(NULL));
     TFC_TRY(s, plan_make(p->padded, &p->inner));
     for (int64_t k = 0; k < n; k++) p->chirp[k] = root((int64_t)((__int128)k * k % (2 * n)), 2 * n);
     p->kernel[0] = 1;
@@ -154,7 +154,7 @@ static tfc_status prepare(struct tfc_prepare_ctx *ctx) {
   state->length = n;
   state->lines = ops_fft_lines_create(kind_of(state), n);
   ctx->release = release;
-  return state->lines ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return state->lines ? NULL : tfc_status_no_memory(NULL);
 }
 
 // Transforms x [outer, n, inner] along n, in place.
@@ -257,7 +257,7 @@ static tfc_status fft(struct tfc_kernel_ctx *ctx) {
   if (rank == 1 && !wide_in && ops_fft_lines_suit(sizes[0])) {
     const bool kept = state->lines && state->length == sizes[0];
     struct ops_fft_lines *lines = kept ? state->lines : ops_fft_lines_create(kind_of(state), sizes[0]);
-    if (!lines) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!lines) return tfc_status_no_memory(NULL);
     status = ops_fft_lines_run(ctx, lines, x->data, from[0] * (x->dtype == TFC_FLOAT ? 1 : 2), batches, y->data);
     if (!kept) free(lines);
     return status;

@@ -196,5 +196,5 @@ tfc_status ops_fft_lines_run(struct tfc_kernel_ctx *ctx, const struct ops_fft_li
                              int64_t x_step, int64_t count, float *y) {
   struct lines_job job = {.plan = plan, .x = x, .x_step = x_step, .count = count, .y = y};
   tfc_kernel_parallel_for(ctx, (count + OPS_FFT_LANES - 1) / OPS_FFT_LANES, 1 + 4096 / plan->n, run_groups, &job);
-  return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return job.failed ? tfc_status_no_memory(NULL) : NULL;
 }

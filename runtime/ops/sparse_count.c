@@ -162,7 +162,7 @@ static tfc_status see(const struct tfc_tensor *values, struct seen **out) {
   for (int64_t i = 0; i < n; i++)
     TFC_KERNEL_CHECK(tfc_tensor_int(values, i) >= 0, "Input values must all be non-negative");
   struct seen *seen = calloc((size_t)n + 1, sizeof *seen);
-  if (!seen) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!seen) return tfc_status_no_memory(NULL);
   for (int64_t i = 0; i < n; i++) seen[i] = (struct seen){0, tfc_tensor_int(values, i), i};
   *out = seen;
   return NULL;

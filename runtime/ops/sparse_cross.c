@@ -94,7 +94,7 @@ static tfc_status sparse_column(struct tfc_kernel_ctx *ctx, uint32_t indices, ui
   TFC_KERNEL_CHECK(*rows <= (int64_t)1 << 40, "%lld rows are too many", (long long)*rows);
   out->values = x.values;
   out->begin = calloc((size_t)*rows + 1, sizeof *out->begin);
-  if (!out->begin) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!out->begin) return tfc_status_no_memory(NULL);
   for (int64_t i = 0, last = 0; i < x.count; last = x.at[2 * i], i++) {
     TFC_KERNEL_CHECK(x.at[2 * i] >= last, "indices[%u] are not in the order of rows", indices);
     out->begin[x.at[2 * i] + 1]++;
@@ -116,7 +116,7 @@ static tfc_status ragged_column(const struct tfc_tensor *values, const struct tf
   TFC_RETURN_IF_ERROR(same_rows(rows, n - 1));
   out->values = values;
   out->begin = calloc((size_t)n, sizeof *out->begin);
-  if (!out->begin) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!out->begin) return tfc_status_no_memory(NULL);
   for (int64_t i = 0; i < n; i++) {
     out->begin[i] = tfc_tensor_int(splits, i);
     TFC_KERNEL_CHECK(i ? out->begin[i] >= out->begin[i - 1] : out->begin[0] == 0,
@@ -166,7 +166,7 @@ static tfc_status cross(struct tfc_kernel_ctx *ctx, const struct rule *rule, uin
   int64_t *chosen = calloc(count + 1, sizeof *chosen), rows = -1, total = 0, widest = 0;
   struct tfc_tensor *at = NULL, *values = NULL, *dims = NULL;
   tfc_status s = NULL;
-  if (!columns || !chosen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!columns || !chosen) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t c = 0; c < sparse; c++)
     TFC_TRY(s, sparse_column(ctx, c, sparse + c, 2 * sparse + c, &rows, &columns[c]));
   for (uint32_t d = 0; d < dense; d++)
@@ -217,7 +217,7 @@ static tfc_status ragged_cross(struct tfc_kernel_ctx *ctx) {
   int64_t *chosen = calloc(count + 1, sizeof *chosen), rows = -1, total = 0, widest = 0;
   struct tfc_tensor *values = NULL, *splits = NULL;
   tfc_status s = NULL;
-  if (!columns || !chosen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!columns || !chosen) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t c = 0; c < count; c++) {
     if (order.data[c] == 'R' && used[0] < ragged) {
       TFC_TRY(s, ragged_column(ctx->inputs[used[0]], ctx->inputs[ragged + used[0]], &rows, &columns[c]));

@@ -42,7 +42,7 @@ static const struct tfc_object_type map_type = {
 static tfc_status map_make(void *arg, struct tfc_object **out) {
   (void)arg;
   struct map *m = calloc(1, sizeof *m);
-  if (!m) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!m) return tfc_status_no_memory(NULL);
   m->object = (struct tfc_object){.type = &map_type, .references = 1};
   pthread_mutex_init(&m->lock, NULL);
   *out = &m->object;
@@ -64,7 +64,7 @@ static tfc_status map_add(struct map *m, struct ops_sparse_part *part, int64_t *
   pthread_mutex_unlock(&m->lock);
   if (ok) return NULL;
   ops_sparse_part_release(part);
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return tfc_status_no_memory(NULL);
 }
 
 // Called under the lock.
@@ -149,7 +149,7 @@ static tfc_status take_many(struct tfc_kernel_ctx *ctx) {
   int64_t n = handles->shape.dims[0], got = 0;
   TFC_KERNEL_CHECK(n > 0, "Must have at least 1 serialized SparseTensor, but input matrix has 0 rows");
   struct ops_sparse_part *parts = calloc((size_t)n, sizeof *parts);
-  if (!parts) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!parts) return tfc_status_no_memory(NULL);
   TFC_TRY(s, map_of(ctx, &m));
   pthread_mutex_lock(&m->lock);
   for (; got < n; got++) {

@@ -20,7 +20,7 @@ static const struct tfc_object_type boxed_type = {.name = "tensor", .destroy = b
 
 static tfc_status box(struct tfc_tensor *out, int64_t at, const struct tfc_tensor *value) {
   struct boxed *b = calloc(1, sizeof *b);
-  if (!b) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!b) return tfc_status_no_memory(NULL);
   b->object = (struct tfc_object){.type = &boxed_type, .references = 1};
   tfc_tensor_share(value, &b->value);
   ((struct tfc_object **)out->data)[at] = &b->object;
@@ -137,7 +137,7 @@ static tfc_status deserialize(struct tfc_kernel_ctx *ctx) {
   TFC_KERNEL_CHECK(count > 0, "Serialized sparse should have at least 1 serialized tensor, but has a zero dimension %s",
                    tfc_shape_show(&x->shape, text));
   struct ops_sparse_part *parts = calloc((size_t)count, sizeof *parts);
-  if (!parts) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!parts) return tfc_status_no_memory(NULL);
   for (int64_t i = 0; i < count; i++) TFC_TRY(s, get_part(x, i, type, &parts[i]));
   if (outer.rank > 0) {
     s = ops_sparse_stack(ctx, parts, count, &outer);

@@ -91,7 +91,7 @@ struct scatter_state {
 };
 static tfc_status scatter_prepare(struct tfc_prepare_ctx *ctx) {
   struct scatter_state *s = TFC_ARENA_NEW(ctx->arena, struct scatter_state);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   s->op = operation_of(ctx->node->op);
   s->lock = tfc_node_attr_bool(ctx->graph, ctx->node, "use_locking", false);
   ctx->state = s;

@@ -6,7 +6,7 @@ struct slice_state {
 };
 static tfc_status slice_prepare(struct tfc_prepare_ctx *ctx) {
   struct slice_state *s = TFC_ARENA_NEW(ctx->arena, struct slice_state);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   s->begin_mask = tfc_node_attr_int(ctx->graph, ctx->node, "begin_mask", 0);
   s->end_mask = tfc_node_attr_int(ctx->graph, ctx->node, "end_mask", 0);
   s->ellipsis_mask = tfc_node_attr_int(ctx->graph, ctx->node, "ellipsis_mask", 0);

@@ -12,7 +12,7 @@ struct variable_state {
 
 static tfc_status variable_prepare(struct tfc_prepare_ctx *ctx) {
   struct variable_state *s = TFC_ARENA_NEW(ctx->arena, struct variable_state);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   s->dtype = tfc_node_attr_type(ctx->graph, ctx->node, "dtype", TFC_DTYPE_NONE);
   const struct tfc_attr *shape = tfc_node_attr(ctx->graph, ctx->node, "shape");
   s->shape = shape && shape->kind == TFC_ATTR_SHAPE ? *shape->shape : TFC_SHAPE_UNKNOWN;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <tgmath.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/row.h"
 #include "runtime/ops/string_hash.h"

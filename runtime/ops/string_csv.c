@@ -14,7 +14,7 @@ struct csv {
 };
 static tfc_status prepare_csv(struct tfc_prepare_ctx *ctx) {
   struct csv *state = TFC_ARENA_NEW(ctx->arena, struct csv);
-  if (!state) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!state) return tfc_status_no_memory(NULL);
   tfc_str delimiter = tfc_node_attr_string(ctx->graph, ctx->node, "field_delim", ",");
   const struct tfc_attr *columns = tfc_node_attr(ctx->graph, ctx->node, "select_cols");
   TFC_KERNEL_CHECK(delimiter.size == 1, "field_delim should be only 1 char");
@@ -99,7 +99,7 @@ static tfc_status read_record(struct tfc_kernel_ctx *ctx, struct reader *r, int6
       continue;
     }
     TFC_RETURN_IF_ERROR(next_field(r));
-    if (r->field.failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (r->field.failed) return tfc_status_no_memory(NULL);
     if (csv->column_count && csv->columns[found] != parsed++) continue;
     if (found < wanted) TFC_RETURN_IF_ERROR(store(ctx, csv, found, record, (tfc_str){r->field.data, r->field.size}));
     if (++found == csv->column_count) return NULL;

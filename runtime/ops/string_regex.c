@@ -1,7 +1,6 @@
 // Operations with regular expressions; like TensorFlow, they use RE2.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/base/pattern.h"
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/row.h"

@@ -30,7 +30,7 @@ static tfc_status segment_join(struct tfc_kernel_ctx *ctx) {
                      (long long)tfc_tensor_int(ids, i));
   TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &shape, &y));
   struct tfc_text *texts = calloc((size_t)(segments * inner) + 1, sizeof *texts);
-  if (!texts) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!texts) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (int64_t i = 0; i < n; i++) {
     int64_t id = tfc_tensor_int(ids, i);
     for (int64_t k = 0; k < inner; k++) {

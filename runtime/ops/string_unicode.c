@@ -72,7 +72,7 @@ static tfc_status characters_add(struct characters *c, uint32_t value, size_t st
     if (values) c->values = values;
     int64_t *starts = realloc(c->starts, (size_t)more * sizeof *starts);
     if (starts) c->starts = starts;
-    if (!values || !starts) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!values || !starts) return tfc_status_no_memory(NULL);
     c->capacity = more;
   }
   c->values[c->count] = (int32_t)value;

@@ -39,7 +39,7 @@ static uint32_t read_roles(const struct tfc_op_def *def, struct apply_state *out
 
 static tfc_status apply_prepare(struct tfc_prepare_ctx *ctx) {
   struct apply_state *s = TFC_ARENA_NEW(ctx->arena, struct apply_state);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   read_roles(ctx->def, s);
   // An op that lacks the attribute behaves as if update_slots were true and any other flag false.
   s->flag = s->rule->flag && tfc_node_attr_bool(ctx->graph, ctx->node, s->rule->flag,

@@ -37,7 +37,7 @@ tfc_status tfc_fold(const struct tfc_graph *g, const struct tfc_node *n, const s
   struct tfc_variable **variables =
       TFC_ARENA_ARRAY(&arena, struct tfc_variable *, n->input_count + n->output_count + 2);
   if (!in_shapes || !out_shapes || !types || !slots || !variables)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: folding a constant");
+    TFC_TRY(s, tfc_status_no_memory("folding a constant"));
   for (uint32_t i = 0; i < n->input_count; i++) in_shapes[i] = inputs[i]->shape, types[i] = inputs[i]->dtype;
   for (uint32_t i = 0; i < n->output_count; i++) {
     out_shapes[i] = TFC_SHAPE_UNKNOWN;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
-#include "runtime/base/no_memory.h"
 
 enum { most_guards = 64 };
 
@@ -190,8 +189,7 @@ static tfc_status find_variables(struct finder *f) {
   for (size_t k = 0; k < f->frames.count; k++) {
     f->frames.data[k].variables = TFC_ARENA_ARRAY(arena, struct tfc_frame_variable, (size_t)merges[k] + 1);
     f->frames.data[k].constants = TFC_ARENA_ARRAY(arena, uint32_t, (size_t)constants[k] + 1);
-    if (!f->frames.data[k].variables || !f->frames.data[k].constants)
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!f->frames.data[k].variables || !f->frames.data[k].constants) TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
@@ -230,12 +228,12 @@ tfc_status tfc_frames_find(const struct tfc_graph *g, struct tfc_frames *out) {
   found.guards = TFC_ARENA_ARRAY(&found.arena, struct tfc_guards, (size_t)g->output_total + g->node_count + 1);
   struct tfc_frame root = {.parent = TFC_NONE, .name = TFC_STR(""), .parallel = 1, .condition = TFC_NONE};
   if (!order || !f.of_frame || !f.depth || !found.of_node || !found.guards || !tfc_array_push(&f.frames, root))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: control flow");
+    TFC_TRY(s, tfc_status_no_memory("control flow"));
   TFC_TRY(s, tfc_graph_topological(g, order));
   for (uint32_t i = 0; i < g->node_count; i++) TFC_TRY(s, visit(&f, order[i]));
   TFC_TRY(s, find_variables(&f));
   found.frames = TFC_ARENA_ARRAY(&found.arena, struct tfc_frame, f.frames.count);
-  if (!found.frames) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: control flow");
+  if (!found.frames) TFC_TRY(s, tfc_status_no_memory("control flow"));
   memcpy(found.frames, f.frames.data, f.frames.count * sizeof *found.frames);
   for (size_t k = 0; k < f.frames.count; k++) found.frames[k].around = f.of_frame[k];
   found.count = (uint32_t)f.frames.count;

@@ -9,7 +9,7 @@ tfc_status tfc_function_gradient(tfc_gradients_fn *gradients, const struct tfc_f
   uint32_t args = fn->arg_count + fn->ret_count;
   uint32_t *ids = calloc((size_t)args + fn->arg_count + 1, sizeof *ids);
   struct tfc_output *ends = calloc(2 * (size_t)args + 2, sizeof *ends);
-  if (!ids || !ends) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: the gradient of a function");
+  if (!ids || !ends) TFC_TRY(s, tfc_status_no_memory("the gradient of a function"));
   struct tfc_output *xs = ends, *ys = xs + fn->arg_count, *dys = ys + fn->ret_count, *grads = dys + fn->ret_count;
   TFC_TRY(s, tfc_builder_create(fn->body, &b));
   for (uint32_t i = 0; i < args; i++) {

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/interrupt.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/sandbox.h"
 #include "runtime/graph/library.h"
 #include "runtime/pass/frames.h"
@@ -278,12 +277,11 @@ tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients,
   struct tfc_graph *lowered = NULL;
   TFC_TRY(s, tfc_builder_create(g, &l.b));
   if (!tfc_array_resize(&l.origin, g->node_count) || !tfc_array_resize(&l.depth, g->node_count))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
+    TFC_TRY(s, tfc_status_no_memory("lowering functions"));
   for (uint32_t i = 0; i < g->node_count; i++) l.origin.data[i] = i;
   TFC_TRY(s, find_inside(&l, g));
   TFC_TRY(s, find_recursive(&l, g));
-  if (!tfc_array_resize(&l.caller, g->node_count))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
+  if (!tfc_array_resize(&l.caller, g->node_count)) TFC_TRY(s, tfc_status_no_memory("lowering functions"));
   for (uint32_t i = 0; i < g->node_count; i++) l.caller.data[i] = g->caller ? g->caller[i] : TFC_NONE;
   uint64_t total = g->node_count;
   for (uint32_t id = 0; id < g->node_count; id++) {
@@ -303,7 +301,7 @@ tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients,
                TFC_STR_ARG(g->nodes[l.origin.data[id]].name), (unsigned long long)most_nodes());
     if (!tfc_array_resize(&l.origin, count) || !tfc_array_resize(&l.depth, count) ||
         !tfc_array_resize(&l.inside, count) || !tfc_array_resize(&l.caller, count))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
+      TFC_TRY(s, tfc_status_no_memory("lowering functions"));
     for (size_t i = before; i < count; i++) {
       l.origin.data[i] = l.origin.data[id];
       l.depth.data[i] = (uint8_t)(l.depth.data[id] + 1);
@@ -314,7 +312,7 @@ tfc_status tfc_lower_all(const struct tfc_graph *g, tfc_gradients_fn *gradients,
   read_results(l.b);
   TFC_TRY(s, tfc_builder_finish(l.b, &lowered));
   uint32_t *caller = TFC_ARENA_ARRAY(&lowered->arena, uint32_t, lowered->node_count + 1u);
-  if (!caller) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
+  if (!caller) TFC_TRY(s, tfc_status_no_memory("lowering functions"));
   memcpy(caller, l.caller.data, lowered->node_count * sizeof *caller);
   lowered->caller = caller;
   lowered->file_nodes = tfc_graph_file_nodes(g);

@@ -2,7 +2,6 @@
 // control inputs, and replace the node itself.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/pass/functions_internal.h"
 
 struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call_site *at, const char *op,

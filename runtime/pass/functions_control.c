@@ -1,7 +1,6 @@
 // If and Case become Switch and Merge, While becomes a frame.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/pass/frames.h"
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
@@ -64,7 +63,7 @@ static tfc_status merge_branches(struct tfc_lowering *l, const struct tfc_call_s
   tfc_status s = NULL;
   uint32_t outputs = tfc_builder_node(l->b, at->caller)->output_count;
   struct tfc_output *merged = calloc((size_t)outputs + 1, sizeof *merged), *in = calloc((size_t)count + 1, sizeof *in);
-  if (!merged || !in) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
+  if (!merged || !in) TFC_TRY(s, tfc_status_no_memory("lowering functions"));
   for (uint32_t i = 0; i < outputs; i++) {
     for (uint32_t k = 0; k < count; k++) in[k] = branches[k].results[i];
     merged[i] = tfc_lowering_add(l, at, "Merge", "merge", in, count, NULL, 0, NULL, 0);

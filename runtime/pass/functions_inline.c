@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/interrupt.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/pass/functions_internal.h"
 #include "runtime/pass/pass.h"
 
@@ -146,7 +145,7 @@ static tfc_status copy_node(struct tfc_lowering *l, const struct tfc_call_site *
   uint32_t *controls = calloc((size_t)n->control_count + 2, sizeof *controls);
   char *op = tfc_str_dup(n->op);
   TFC_TRY(s, tfc_interrupted("lowering functions"));
-  if (!inputs || !controls || !op) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
+  if (!inputs || !controls || !op) TFC_TRY(s, tfc_status_no_memory("lowering functions"));
   TFC_TRY(s, copy_attrs(l, at, fn, n, &attrs, &attr_count));
   struct tfc_output any = TFC_NO_OUTPUT;
   for (uint32_t k = 0; k < n->input_count; k++)
@@ -217,7 +216,7 @@ tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct tfc_call_sit
   controls = calloc(n + fn->ret_count + 2, sizeof *controls);
   results = TFC_ARENA_ARRAY(tfc_builder_arena(l->b), struct tfc_output, (size_t)fn->ret_count + 1);
   if (!c.first || !c.argument || !order || !controls || !results)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: lowering functions");
+    TFC_TRY(s, tfc_status_no_memory("lowering functions"));
   for (size_t i = 0; i < n; i++) c.first[i] = TFC_NONE, c.argument[i] = TFC_NO_OUTPUT;
   for (uint32_t i = 0; i < fn->arg_count; i++) {
     struct tfc_output arg = at->args[i];

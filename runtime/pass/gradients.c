@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/pass/functions.h"
 
 static bool is_trainable(const struct tfc_gradients *e, uint32_t number) {
@@ -164,7 +163,7 @@ static tfc_status call_rule(struct tfc_gradients *e, uint32_t id, const struct t
   struct tfc_output *grad_outputs = calloc(2 * (size_t)most, sizeof *grad_outputs);
   struct tfc_indexed_slices *indexed = calloc(most, sizeof *indexed);
   const struct tfc_shape **in_shapes = calloc(2 * (size_t)most, sizeof *in_shapes);
-  if (!grad_outputs || !indexed || !in_shapes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: gradients");
+  if (!grad_outputs || !indexed || !in_shapes) TFC_TRY(s, tfc_status_no_memory("gradients"));
   struct tfc_output *grad_inputs = grad_outputs + most;
   const struct tfc_shape **out_shapes = in_shapes + most;
   for (uint32_t i = 0; i < n->output_count; i++) {
@@ -276,7 +275,7 @@ static tfc_status run(struct tfc_gradients *e, const struct tfc_output *ys, uint
     uint32_t id = ys[i].node;
     bool queued = !e->between[id] || e->pending[id];
     for (uint32_t k = 0; k < i; k++) queued |= ys[k].node == id;
-    if (!queued && !tfc_array_push(&queue.ids, id)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: gradients");
+    if (!queued && !tfc_array_push(&queue.ids, id)) TFC_TRY(s, tfc_status_no_memory("gradients"));
   }
   s = tfc_gradients_drain(e, 0);
 out:
@@ -390,7 +389,7 @@ tfc_status tfc_builder_gradients(struct tfc_builder *b, const struct tfc_output 
   TFC_TRY(s, check_frames(&e, xs, x_count, "x"));
   e.grads = calloc((size_t)e.g->output_total + 1, sizeof *e.grads);
   e.loops = calloc(e.frames.count, sizeof *e.loops);
-  if (!e.grads || !e.loops) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: gradients");
+  if (!e.grads || !e.loops) TFC_TRY(s, tfc_status_no_memory("gradients"));
   for (uint32_t f = 0; f < e.frames.count; f++)
     e.loops[f].count_add = e.loops[f].forward_sync = e.loops[f].backward_sync = e.loops[f].pivot = TFC_NONE;
   for (uint32_t i = 0; i < e.g->node_count; i++) TFC_TRY(s, tfc_gradients_place(&e, i, e.frames.of_node[i]));

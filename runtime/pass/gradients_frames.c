@@ -4,7 +4,6 @@
 // loop, which runs backwards. The counters of the two loops keep pushes and pops in the order of iterations: the next
 // count waits for them, and they wait for the current one. Values of branches are pushed if the branch is taken, and
 // popped if its predicate (kept on a stack too) says so.
-#include "runtime/base/no_memory.h"
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdlib.h>

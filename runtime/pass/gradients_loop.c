@@ -2,7 +2,6 @@
 // with that count and the gradients of the forward loop's results, and counts down. Its variables are the gradients of
 // the forward loop's variables, and one sum for each value that the forward loop reads unchanged (for rows: a list that
 // grows). Its body is the gradient of the forward body.
-#include "runtime/base/no_memory.h"
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 // another. Their gradients go the opposite way: the gradient of the popping loop visits the iterations in the order of
 // the pushes, and pushes the gradients of the popped values onto a stack of its own. The gradient of the pushing loop
 // begins when that stack is complete, and pops from it.
-#include "runtime/base/no_memory.h"
 #include "runtime/pass/gradients_internal.h"
 
 static uint32_t source_of(const struct tfc_graph *g, struct tfc_output o) {

@@ -1,6 +1,5 @@
 // Sums the gradients of one tensor. Dense gradients are added, first those on the same device. If all gradients are
 // rows, they are joined; otherwise those that are rows are made dense.
-#include "runtime/base/no_memory.h"
 #include "runtime/pass/gradients_internal.h"
 
 #include <stdlib.h>

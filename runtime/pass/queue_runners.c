@@ -33,7 +33,7 @@ static tfc_status read_one(const struct tfc_graph *g, tfc_str bytes, struct tfc_
   struct tfc_field f;
   struct tfc_queue_runner r = {.queue = TFC_NONE, .close = TFC_NONE, .cancel = TFC_NONE};
   uint32_t *enqueues = TFC_ARENA_ARRAY(arena, uint32_t, bytes.size / 2 + 1); // a field has two bytes at least
-  if (!enqueues) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!enqueues) return tfc_status_no_memory(NULL);
   while (tfc_wire_next(&w, &f)) {
     uint64_t number;
     if (f.number == 5 && f.type == TFC_WIRE_VARINT) r.ending |= bit_of(f.value);
@@ -66,7 +66,7 @@ tfc_status tfc_queue_runners_read(const struct tfc_graph *g, struct tfc_queue_ru
   for (uint32_t i = 0; i < g->collection_count; i++)
     if (tfc_str_is(g->collections[i].name, "queue_runners")) c = &g->collections[i];
   r.list = TFC_ARENA_ARRAY(&r.arena, struct tfc_queue_runner, (c ? c->count : 0) + 1);
-  if (!r.list) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!r.list) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; c && i < c->count; i++) {
     s = read_one(g, c->values[i], &r.arena, &r.list[i]);
     if (s) {

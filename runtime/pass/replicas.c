@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "runtime/base/array.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/graph/export.h"
 #include "runtime/graph/wire.h"
 #include "runtime/pass/frames.h"

@@ -8,7 +8,6 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/pass/fold.h"
 #include "runtime/pass/pass.h"
 
@@ -242,7 +241,7 @@ static tfc_status infer_calls(struct engine *e, const struct tfc_node *n, struct
   struct tfc_shape *all = TFC_ARENA_ARRAY(&arena, struct tfc_shape, n->output_count + 1);
   struct tfc_shape *one = TFC_ARENA_ARRAY(&arena, struct tfc_shape, n->output_count + 1);
   struct tfc_handle_info *handles = TFC_ARENA_ARRAY(&arena, struct tfc_handle_info, n->output_count + 1);
-  if (!args || !all || !one || !handles) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: shape inference");
+  if (!args || !all || !one || !handles) TFC_TRY(s, tfc_status_no_memory("shape inference"));
   for (uint32_t i = 0; i < arg_count; i++) {
     args[i] = (struct call_input){.shape = *ctx->inputs[first + i], .handle = *ctx->input_handles[first + i]};
     if (!loop) args[i].value = ctx->input_values[first + i], args[i].partial = ctx->input_as_shape[first + i];
@@ -507,7 +506,7 @@ static tfc_status infer(struct engine *e) {
   const struct tfc_graph *g = e->g;
   struct scratch tmp = {0};
   uint32_t *order = malloc(((size_t)g->node_count + 1) * sizeof *order);
-  if (!order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: shape inference");
+  if (!order) TFC_TRY(s, tfc_status_no_memory("shape inference"));
   TFC_TRY(s, tfc_graph_topological(g, order));
   for (int pass = 0; pass < pass_limit; pass++) {
     for (uint32_t i = 0; i < g->node_count; i++) {
@@ -580,7 +579,7 @@ static tfc_status infer_shapes(const struct tfc_graph *g, const struct tfc_shape
     if (o.node >= g->node_count || o.index < 0 || (uint32_t)o.index >= g->nodes[o.node].output_count)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "a shape is given for an output that is not in the graph");
     if (!tfc_intmap_put(&e.overrides, g->nodes[o.node].output_begin + (uint32_t)o.index, i, NULL))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: shape inference");
+      TFC_TRY(s, tfc_status_no_memory("shape inference"));
   }
   TFC_TRY(s, infer(&e));
   *out = shapes;

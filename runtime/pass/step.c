@@ -94,7 +94,7 @@ static tfc_status find_beside(struct work *w) {
   TFC_RETURN_IF_ERROR(tfc_queue_runners_read(g, &w->runners));
   w->beside = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
   bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);
-  if (!w->beside || !wanted) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!w->beside || !wanted) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < w->runners.count; i++)
     if (w->runners.list[i].queue != TFC_NONE) w->beside[w->runners.list[i].queue] = true;
   tfc_queue_runners_need(&w->runners, g, w->beside, wanted, w->stack);
@@ -105,7 +105,7 @@ static tfc_status find_beside(struct work *w) {
 static tfc_status need_runners(struct work *w, bool *needed) {
   const struct tfc_graph *g = w->g;
   bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);
-  if (!wanted) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!wanted) return tfc_status_no_memory(NULL);
   memcpy(needed, w->needed, g->node_count * sizeof *needed);
   tfc_queue_runners_need(&w->runners, g, needed, wanted, w->stack);
   return NULL;
@@ -119,8 +119,8 @@ static tfc_status classify(struct work *w) {
   w->effect = TFC_ARENA_ARRAY(&w->scratch, uint8_t, n + 1);
   bool **marks[] = {&w->outside, &w->stateful, &w->restored, &w->real, &w->saves, &w->initial};
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-    if (!(*marks[i] = TFC_ARENA_ARRAY(&w->scratch, bool, n + 1))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
-  if (!w->stack || !w->effect) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!(*marks[i] = TFC_ARENA_ARRAY(&w->scratch, bool, n + 1))) TFC_TRY(s, tfc_status_no_memory(NULL));
+  if (!w->stack || !w->effect) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_node_effects(g, w->effect));
   for (uint32_t i = 0; i < n; i++) {
     const struct tfc_node *node = &g->nodes[i];
@@ -152,7 +152,7 @@ static tfc_status add_target(struct work *w, uint32_t node) {
   if (w->target_count == w->target_capacity) {
     uint32_t capacity = w->target_capacity ? 2 * w->target_capacity : 16;
     uint32_t *grown = TFC_ARENA_ARRAY(&w->step->arena, uint32_t, capacity);
-    if (!grown) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!grown) return tfc_status_no_memory(NULL);
     for (uint32_t i = 0; i < w->target_count; i++) grown[i] = w->targets[i];
     w->targets = grown, w->target_capacity = capacity;
   }
@@ -213,7 +213,7 @@ static tfc_status sinks(struct work *w) {
   const struct tfc_graph *g = w->g;
   tfc_status s = NULL;
   bool *reached = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
-  if (!reached) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!reached) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < g->node_count; i++)
     if (w->real[i] && !w->saves[i] && !w->beside[i] && !has_consumers(g, i) && !only_reads(&g->nodes[i]) &&
         !tfc_step_enqueues_what_is_fed(g, i, w->outside))
@@ -260,7 +260,7 @@ static tfc_status infer_targets(struct work *w) {
   if (r->fetch_count + r->target_count > 0) {
     w->source = TFC_STR("as given");
     step->fetches = TFC_ARENA_ARRAY(&step->arena, struct tfc_output, r->fetch_count + 1);
-    if (!step->fetches) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!step->fetches) TFC_TRY(s, tfc_status_no_memory(NULL));
     for (uint32_t i = 0; i < r->fetch_count; i++) step->fetches[step->fetch_count++] = r->fetches[i];
     for (uint32_t i = 0; i < r->target_count; i++) TFC_TRY(s, add_target(w, r->targets[i]));
   } else if (train) {
@@ -273,7 +273,7 @@ static tfc_status infer_targets(struct work *w) {
   } else if (signature) {
     w->source = tfc_arena_printf(&step->arena, "the signature '%.*s'", TFC_STR_ARG(signature->name));
     step->fetches = TFC_ARENA_ARRAY(&step->arena, struct tfc_output, signature->output_count);
-    if (!step->fetches) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!step->fetches) TFC_TRY(s, tfc_status_no_memory(NULL));
     for (uint32_t i = 0; i < signature->output_count; i++) {
       s = tfc_graph_parse_output(g, signature->output_tensors[i], &step->fetches[step->fetch_count]);
       if (s) {
@@ -309,7 +309,7 @@ static tfc_status infer_init(struct work *w) {
   bool *covered = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
   bool *done = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
   bool *needed = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
-  if (!inits || !covered || !done || !needed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!inits || !covered || !done || !needed) TFC_TRY(s, tfc_status_no_memory(NULL));
   step->inits = inits;
   for (uint32_t i = 0; i < r->init_count && !r->only_local; i++) inits[count++] = r->inits[i];
   w->init_source = TFC_STR("as given");
@@ -457,7 +457,7 @@ static tfc_status ranges(struct work *w, const bool *needed, struct tfc_step_fee
   struct tfc_shapes shapes = {0};
   tfc_status s = NULL;
   struct tfc_shape_override *overrides = TFC_ARENA_ARRAY(&w->scratch, struct tfc_shape_override, (size_t)count + 1);
-  if (!overrides) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!overrides) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < count; i++)
     overrides[i] = (struct tfc_shape_override){.output = feeds[i].output, .shape = feeds[i].shape};
   TFC_TRY(s, tfc_infer_fed_shapes(w->g, overrides, count, &shapes));
@@ -474,11 +474,11 @@ static tfc_status find_taken(struct work *w, const struct tfc_output *given, con
   tfc_status s = NULL;
   uint32_t count = w->request->feed_count, most = count;
   bool *unfilled = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1), any = false;
-  if (!unfilled) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!unfilled) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_step_unfilled_queues(g, &w->runners, w->needed, initial, &w->scratch, unfilled));
   for (uint32_t i = 0; i < g->node_count; i++) any |= unfilled[i], most += g->nodes[i].output_count;
   struct tfc_output *taken = TFC_ARENA_ARRAY(&w->scratch, struct tfc_output, (any ? most : count) + 1u);
-  if (!taken) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!taken) TFC_TRY(s, tfc_status_no_memory(NULL));
   memcpy(taken, given, count * sizeof *taken);
   for (uint32_t i = 0; any && i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
@@ -507,7 +507,7 @@ out:
 static tfc_status tell_queues(struct work *w) {
   bool *needed = TFC_ARENA_ARRAY(&w->scratch, bool, w->g->node_count + 1);
   bool *wanted = TFC_ARENA_ARRAY(&w->scratch, bool, w->runners.count + 1);
-  if (!needed || !wanted) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!needed || !wanted) return tfc_status_no_memory(NULL);
   memcpy(needed, w->needed, w->g->node_count * sizeof *needed);
   tfc_queue_runners_need(&w->runners, w->g, needed, wanted, w->stack);
   for (uint32_t i = 0; i < w->runners.count; i++)
@@ -525,7 +525,7 @@ static tfc_status infer_feeds(struct work *w) {
   struct tfc_output *outputs = TFC_ARENA_ARRAY(&w->scratch, struct tfc_output, r->feed_count + 1);
   bool *initial = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
   w->needed = TFC_ARENA_ARRAY(&w->scratch, bool, g->node_count + 1);
-  if (!outputs || !initial || !w->needed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!outputs || !initial || !w->needed) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < r->feed_count; i++) {
     outputs[i] = r->feeds[i].output;
     for (uint32_t k = 0; k < i; k++)
@@ -548,7 +548,7 @@ static tfc_status infer_feeds(struct work *w) {
   for (uint32_t i = 0; i < g->node_count; i++) most += tfc_node_is_placeholder(&g->nodes[i]);
   step->feeds = TFC_ARENA_ARRAY(&step->arena, struct tfc_step_feed, most);
   step->init_feeds = TFC_ARENA_ARRAY(&step->arena, struct tfc_step_feed, most);
-  if (!step->feeds || !step->init_feeds) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!step->feeds || !step->init_feeds) TFC_TRY(s, tfc_status_no_memory(NULL));
   w->batch = r->batch;
   for (uint32_t i = 0; i < r->feed_count; i++) {
     TFC_TRY(s, make_feed(w, outputs[i], &r->feeds[i], &step->feeds[step->feed_count]));
@@ -604,7 +604,7 @@ static tfc_status make_notes(struct work *w) {
   struct tfc_text text = {0};
   uint32_t needed = 0;
   step->notes = TFC_ARENA_ARRAY(&step->arena, tfc_str, (size_t)step->feed_count + step->init_feed_count + 3);
-  if (!step->notes) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!step->notes) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < g->node_count; i++) needed += w->needed[i];
   tfc_text_printf(&text, "step: ");
   list_names(g, step->targets, step->target_count, &text);
@@ -651,7 +651,7 @@ tfc_status tfc_step_infer_init(const struct tfc_graph *g, struct tfc_step_spec *
   tfc_status s = NULL;
   TFC_TRY(s, classify(&w));
   w.needed = TFC_ARENA_ARRAY(&w.scratch, bool, g->node_count + 1);
-  if (!w.needed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!w.needed) TFC_TRY(s, tfc_status_no_memory(NULL));
   memset(w.needed, true, g->node_count);
   TFC_TRY(s, infer_init(&w));
   *out = step;

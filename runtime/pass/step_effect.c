@@ -46,8 +46,7 @@ out:
 tfc_status tfc_node_effects(const struct tfc_graph *g, uint8_t *out) {
   const struct tfc_graph *library = g->library ? g->library : g;
   uint8_t *of_function = calloc(library->function_count + 1u, 1);
-  tfc_status s =
-      of_function ? function_effects(library, of_function) : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  tfc_status s = of_function ? function_effects(library, of_function) : tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < g->node_count && !s; i++) {
     const tfc_op_effect effect = tfc_op_effect_of(g->nodes[i].op, g->nodes[i].def);
     out[i] =

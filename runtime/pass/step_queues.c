@@ -45,7 +45,7 @@ tfc_status tfc_step_unfilled_queues(const struct tfc_graph *g, const struct tfc_
                                     bool *unfilled) {
   bool *seen = TFC_ARENA_ARRAY(scratch, bool, g->node_count + 1), changed = true;
   uint32_t *stack = TFC_ARENA_ARRAY(scratch, uint32_t, g->node_count + 1);
-  if (!seen || !stack) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!seen || !stack) return tfc_status_no_memory(NULL);
   while (changed) { // a queue that is filled only from an empty queue stays empty, too
     changed = false;
     for (uint32_t i = 0; i < g->node_count; i++) {

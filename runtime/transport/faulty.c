@@ -69,7 +69,7 @@ static tfc_status send(struct tfc_transport *t, uint32_t to, struct tfc_message 
   pthread_mutex_unlock(&f->lock);
   if (kept) return NULL;
   tfc_message_free(m);
-  return lost ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return lost ? NULL : tfc_status_no_memory(NULL);
 }
 
 // Sends the delayed messages that are due, or all of them (`all`).
@@ -139,7 +139,7 @@ tfc_status tfc_transport_faulty(struct tfc_transport *inner, const struct tfc_fa
   if (!f || !lanes) {
     free(f), free(lanes);
     tfc_transport_close(inner);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   *f = (struct faulty){.base = {.type = &faulty_type,
                                 .rank = inner->rank,

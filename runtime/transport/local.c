@@ -137,7 +137,7 @@ static const struct tfc_transport_type local_type = {.name = "local",
 
 tfc_status tfc_transport_local(uint32_t count, struct tfc_transport **out) {
   struct hub *h = calloc(1, sizeof *h);
-  if (!h) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!h) return tfc_status_no_memory(NULL);
   pthread_mutex_init(&h->lock, NULL);
   h->inboxes = calloc(count, sizeof *h->inboxes);
   pthread_condattr_t monotonic;
@@ -169,5 +169,5 @@ tfc_status tfc_transport_local(uint32_t count, struct tfc_transport **out) {
   }
   while (made > 0) free(out[--made]);
   hub_free(h);
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  return tfc_status_no_memory(NULL);
 }

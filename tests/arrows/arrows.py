@@ -1,7 +1,7 @@
 """Draws who uses whom, by the sources' includes and by the symbols that object files take from each other, and fails on
 an arrow upwards, on a circle of more than four files, on a circle of three or four and on a header of several files'
-functions whose reason no README.md gives, on a function that other files could call and none does, and on one that only
-tests call.
+functions whose reason no README.md gives, on a function that other files could call and none does, on one that only tests
+call, and on an error of a failed allocation that is written out.
 
     arrows.py BUILD_FOLDER
 """
@@ -227,6 +227,18 @@ def said_to_be_shared():
                     yield from (os.path.normpath(os.path.join(folder, name)) for name in re.findall(r"`([\w/]+\.h)`", part))
 
 
+def written_out(files):
+    """Where an error of a failed allocation is written out instead of made by tfc_status_no_memory: (file, line). One that
+    prints a size or a name is not meant."""
+    literal = re.compile(r'TFC_RESOURCE_EXHAUSTED,\s*"out of memory[^"%]*"')
+    for path in files:
+        if path != "runtime/base/status.c":
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            for found in literal.finditer(text):
+                yield path, text.count("\n", 0, found.start()) + 1
+
+
 def circles(arrows):
     """Strongly connected components of more than one file, largest first (Tarjan), and each file's level: 0 calls nobody."""
     index, low, stack, on, out, level = {}, {}, [], set(), [], {}
@@ -321,6 +333,8 @@ def main():
                for header, places in sorted(shared.items()) if header not in reasons]
     faults += [f"{header} does not declare functions of several files, but a README.md says so" for header in sorted(reasons)
                if header not in shared]
+
+    faults += [f"{file}:{line}: use tfc_status_no_memory" for file, line in written_out(files)]
 
     found_circles, level = circles(by_call)
     for circle in found_circles:

@@ -1,7 +1,6 @@
 #include "tests/common/test.h"
 
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
 
@@ -37,6 +36,10 @@ static void no_memory_says_for_what(void **state) {
   tfc_status s = tfc_status_no_memory("reading a graph");
   assert_int_equal(tfc_status_code(s), TFC_RESOURCE_EXHAUSTED);
   assert_string_equal(tfc_status_message(s), "out of memory: reading a graph");
+  tfc_status_free(s);
+  s = tfc_status_no_memory(NULL);
+  assert_int_equal(tfc_status_code(s), TFC_RESOURCE_EXHAUSTED);
+  assert_string_equal(tfc_status_message(s), "out of memory");
   tfc_status_free(s);
 }
 

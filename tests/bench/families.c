@@ -403,7 +403,7 @@ static void make_training(struct maker *m, uint32_t nodes, uint32_t branches) {
 #define LINK(a, b, size)                                                                                               \
   do {                                                                                                                 \
     if (!tfc_array_push(&from, (a)) || !tfc_array_push(&to, (b)) || !tfc_array_push(&bytes, (uint64_t)(size)))         \
-      m->s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");                                                 \
+      m->s = tfc_status_no_memory(NULL);                                                                               \
   } while (0)
   us[n++] = 100;
   while (n < forward) {

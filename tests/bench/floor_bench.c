@@ -60,7 +60,7 @@ static tfc_status time_nodes(struct floor_bench *f, uint32_t steps, double *out_
   const uint32_t n = f->graph->node_count;
   const struct tfc_collector_names names = {f->graph, tfc_plan_info(f->model.plan)};
   double *all = calloc((size_t)n * steps + 1, sizeof *all);
-  if (!all) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!all) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, tfc_collector_create(f->model.devices.count, 4096 + 2 * (size_t)n, &c));
   for (uint32_t k = 0; k < steps + 3; k++) { // the first three steps warm up
     struct tfc_step_profile profile = {0};
@@ -112,7 +112,7 @@ static tfc_status print_types(struct floor_bench *f, uint32_t steps) {
   double *us = calloc(n + 1u, sizeof *us), total = 0, floor_us = 0;
   struct type_row *rows = calloc(n + 1u, sizeof *rows);
   uint32_t count = 0;
-  if (!us || !rows) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!us || !rows) TFC_TRY(s, tfc_status_no_memory(NULL));
   if (!tfc_plan_info(f->model.plan)->is_static)
     TFC_FAIL(s, TFC_UNIMPLEMENTED, "the shapes of this step are known only when it runs, so there is no floor of it");
   const struct roofline machine = roofline_measure((int)f->model.devices.devices[0]->info.cores);

@@ -89,7 +89,7 @@ static tfc_status run(char **argv) {
   TFC_TRY(s, tfc_cost_graph_read(argv[1], &graph));
   TFC_TRY(s, tfc_machine_read(argv[2], &machine));
   TFC_TRY(s, tfc_problem_create(graph, machine, TFC_OBJECTIVE_STEP, &p));
-  if (!(names = calloc(p->device_count, sizeof *names))) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(names = calloc(p->device_count, sizeof *names))) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t d = 0; d < p->device_count; d++) names[d] = p->machine->devices[d].name;
   TFC_TRY(s, tfc_command_start(&(struct tfc_command_options){.command = argv[3],
                                                              .graph = argv[1],

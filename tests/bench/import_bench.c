@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
   TFC_TRY(s, tfc_plan_create(session, &spec, &plan)); // infers shapes, too
   planned = since_ms(begin);
   placement = calloc(g->node_count, sizeof *placement);
-  if (!placement) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!placement) TFC_TRY(s, tfc_status_no_memory(NULL));
   spec.placement = placement;
   for (uint32_t i = 0; i < AGAIN; i++) {
     tfc_plan_free(other), other = NULL;

@@ -89,7 +89,7 @@ static tfc_status add(struct lessons *l, struct tfc_cost_graph *owned, const str
   if (lessons) l->lessons = lessons;
   struct lesson_parts *parts = realloc(l->parts, (l->count + 1u) * sizeof *parts);
   if (parts) l->parts = parts;
-  if (!lessons || !parts) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for lessons");
+  if (!lessons || !parts) TFC_TRY(s, tfc_status_no_memory("lessons"));
   parts[l->count] = (struct lesson_parts){.graph = owned, .machine = machine};
   owned = NULL, machine = NULL;
   l->count++; // it is counted at once, so that it is freed after an error, too
@@ -103,7 +103,7 @@ out:
 
 static tfc_status saw(struct lessons *l, const char *name, const char *sha256) {
   struct lesson_seen *seen = realloc(l->seen, (l->seen_count + 1u) * sizeof *seen);
-  if (!seen) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for lessons");
+  if (!seen) return tfc_status_no_memory("lessons");
   l->seen = seen;
   snprintf(seen[l->seen_count].name, sizeof seen->name, "%s", name);
   snprintf(seen[l->seen_count].sha256, sizeof seen->sha256, "%s", sha256);

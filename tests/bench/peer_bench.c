@@ -71,7 +71,7 @@ static tfc_status place(struct peer *p, const char *path) {
   TFC_TRY(s, tfc_devices_open(names.data, NULL, 0, &p->devices));
   p->places = calloc(count, sizeof *p->places);
   p->order = calloc(count, sizeof *p->order);
-  if (!p->places || !p->order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p->places || !p->order) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < count; i++) p->order[i] = NAN;
   for (uint32_t i = 0; i < placement->node_count; i++) {
     const struct tfc_placement_node *n = &placement->nodes[i];

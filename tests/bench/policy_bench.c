@@ -59,7 +59,7 @@ static int train(char **argv) {
                                       .say = say};
   s = tfc_train(&o, &p);
   for (uint32_t i = 0; i < l.seen_count && !s; i++) s = tfc_policy_add_seen(p, l.seen[i].name, l.seen[i].sha256);
-  if (!s && without && !(p->without = strdup(without))) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s && without && !(p->without = strdup(without))) s = tfc_status_no_memory(NULL);
   if (!s) s = tfc_policy_write(p, argv[3]);
   tfc_policy_free(p);
   lessons_free(&l);

@@ -162,7 +162,7 @@ tfc_status roofline_of_nodes(const struct tfc_graph *g, const struct tfc_run_spe
   bool *leaves = calloc(g->output_total + 1, sizeof *leaves), *runs = calloc(g->node_count + 1, sizeof *runs);
   bool *ops = calloc(g->node_count + 1, sizeof *ops);
   const struct tfc_plan_info *info = tfc_plan_info(plan);
-  if (!fed || !groups || !last_reader || !leaves || !runs || !ops) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!fed || !groups || !last_reader || !leaves || !runs || !ops) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < spec->feed_count; i++)
     fed[i] = (struct tfc_shape_override){.output = spec->feeds[i], .shape = spec->feed_shapes[i]};
   TFC_TRY(s, tfc_infer_shapes(g, fed, spec->feed_count, &shapes));

@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
   if (t->count != 2) check(tfc_status_make(TFC_INVALID_ARGUMENT, "mpirun -n 2"));
   check(tfc_buffer_create_host(most, &body));
   char *in = malloc(most);
-  if (!in) check(tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
+  if (!in) check(tfc_status_no_memory(NULL));
   memset(body->data, 1, most);
   memset(in, 2, most);
   for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {

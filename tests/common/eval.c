@@ -7,7 +7,7 @@ tfc_status eval_create(const struct tfc_graph *graph, struct eval *out) {
   *out = (struct eval){.graph = graph, .check_shapes = true};
   out->values = calloc(graph->output_total + 1, sizeof *out->values);
   out->done = calloc(graph->node_count + 1, 1);
-  if (!out->values || !out->done) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!out->values || !out->done) return tfc_status_no_memory(NULL);
   return NULL;
 }
 

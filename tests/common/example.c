@@ -103,14 +103,14 @@ tfc_status example_load_narrow_mlp(struct example *e) {
       struct tfc_attr *a = &g->attrs[g->nodes[i].attr_begin + k];
       if (a->kind == TFC_ATTR_SHAPE) { // of a placeholder or a variable
         struct tfc_shape *shape = TFC_ARENA_NEW(&g->arena, struct tfc_shape);
-        if (!shape) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+        if (!shape) return tfc_status_no_memory(NULL);
         *shape = *a->shape;
         make_narrow(shape);
         a->shape = shape;
       } else if (a->kind == TFC_ATTR_TENSOR) { // a shape as a constant, or a bias's first value
         struct tfc_tensor *t = TFC_ARENA_NEW(&g->arena, struct tfc_tensor);
         int32_t *values = tfc_arena_alloc(&g->arena, a->tensor->size + 1);
-        if (!t || !values) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+        if (!t || !values) return tfc_status_no_memory(NULL);
         *t = *a->tensor;
         make_narrow(&t->shape);
         t->size = (size_t)tfc_tensor_elements(t) * tfc_dtype_size(t->dtype);

@@ -193,7 +193,7 @@ tfc_status sample_read(const struct tfc_op_def *def, const char *samples, int in
   struct tfc_random random;
   tfc_status s = NULL;
   tfc_str rest = tfc_str_from(samples), text = {0};
-  if (!sample.store) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!sample.store) return tfc_status_no_memory(NULL);
   for (int i = 0; i <= index; i++) text = cut(&rest, ';');
   tfc_random_init(&random, seed + (uint64_t)index);
   // Attributes begin at the first brace.

@@ -56,7 +56,7 @@ tfc_status tfc_test_exchange(struct tfc_transport *t, uint32_t count, uint64_t s
   uint32_t sent = 0, left = count * t->count;
   uint32_t *next = calloc(t->count, sizeof *next);
   const int64_t until = tfc_now_ns() + 60000000000;
-  if (!next) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!next) return tfc_status_no_memory(NULL);
   while (left || sent < count) {
     struct tfc_message *m = NULL;
     if (sent < count) {

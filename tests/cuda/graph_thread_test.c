@@ -52,7 +52,7 @@ static bool form_changes; // in the next capture
 static tfc_status choose(struct tfc_cuda_library *library, const void *key, void **out) {
   int *plan = malloc(sizeof *plan);
   chosen_in_captures += tfc_cuda_device_of(library->device)->capturing != NULL; // what is measured is waited for
-  if (!plan) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!plan) return tfc_status_no_memory(NULL);
   *plan = *(const int *)key;
   *out = plan;
   chosen++;

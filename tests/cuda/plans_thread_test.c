@@ -21,7 +21,7 @@ static tfc_status make(struct tfc_cuda_library *library, const void *key, void *
     sem_wait(&go_on);
   }
   int *plan = malloc(sizeof *plan);
-  if (!plan) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!plan) return tfc_status_no_memory(NULL);
   *plan = number;
   *out = plan;
   return NULL;

@@ -69,8 +69,7 @@ static tfc_status run_case(const struct whole *whole, const json_t *item, const 
   fetches[0] = y;
   for (uint32_t i = 0; i < count; i++)
     if (tfc_output_valid(grads[i])) fetches[fetched++] = grads[i];
-  if (!(placement = calloc(more->node_count + 1u, sizeof *placement)))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!(placement = calloc(more->node_count + 1u, sizeof *placement))) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, run(more, one, NULL, control_case_text(item, "init"), fetches, fetched, expected));
   for (int k = 0; k < PLACEMENTS; k++) {
     scatter(more, many->count, random, placement);

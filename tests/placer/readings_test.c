@@ -48,7 +48,7 @@ static tfc_status answer(void *user, const struct tfc_placement *placement, uint
   const double us = digit == '0' ? p->reference_us[p->references++] : digit == '1' ? 100 : 200;
   const double times[] = {0.9 * us, us, 1.2 * us}; // quartiles 0.95 and 1.1
   for (int i = 0; i < 3; i++)
-    if (!tfc_array_push(&a->step_us, times[i])) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!tfc_array_push(&a->step_us, times[i])) return tfc_status_no_memory(NULL);
   return NULL;
 }
 

@@ -340,7 +340,7 @@ static tfc_status keep(void *user, tfc_str state) {
   struct keeping *k = user;
   free(k->state);
   k->state = malloc(state.size + 1);
-  MUST(k->state ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory"));
+  MUST(k->state ? NULL : tfc_status_no_memory(NULL));
   memcpy(k->state, state.data, state.size);
   k->size = state.size;
   return NULL;

@@ -35,7 +35,7 @@ static tfc_status discover(const struct tfc_driver_options *options, struct tfc_
   uint32_t cores = (uint32_t)t.core_count, count = options->whole ? 1 : options->count ? options->count : cores;
   if (count > 4096) return tfc_status_make(TFC_UNAVAILABLE, "%u CPU devices: at most 4096", count);
   struct tfc_device_info *infos = calloc(count, sizeof *infos);
-  if (!infos) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory listing devices");
+  if (!infos) return tfc_status_no_memory("listing devices");
   for (uint32_t i = 0; i < count; i++) {
     struct tfc_device_info *info = &infos[i];
     snprintf(info->name, sizeof info->name, "cpu:%u", i);

@@ -36,7 +36,7 @@ static void pack_constant(const struct tfc_cpu_prepare *p, struct state *s) {
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
   struct state *s = TFC_ARENA_NEW(base->arena, struct state);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   if (base->node->input_count != 2) return tfc_status_make(TFC_UNIMPLEMENTED, "one operand");
   const struct tfc_shape *shapes[2] = {&base->input_shapes[0], &base->input_shapes[1]};
   if (!tfc_shape_is_static(shapes[0]) || !tfc_shape_is_static(shapes[1]))
@@ -164,7 +164,7 @@ static tfc_status einsum(struct tfc_kernel_ctx *ctx) {
   if (count >= ctx->env->threads && (count > 1 || ctx->env->threads == 1)) {
     const double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k;
     tfc_kernel_parallel_for(ctx, count, flop < 5e5 ? (int64_t)(5e5 / (flop + 1)) + 1 : 1, run_batch, &job);
-    if (job.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (job.failed) TFC_TRY(s, tfc_status_no_memory(NULL));
     goto out;
   }
   if (!in_place(&job)) TFC_TRY(s, tfc_kernel_scratch(ctx, (size_t)(p->m * p->n) * sizeof(float), &held[2]));

@@ -77,7 +77,7 @@ static void pack_constant(const struct tfc_cpu_prepare *p, struct state *s) {
 static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_prepare_ctx *base = p->base;
   struct state *s = TFC_ARENA_NEW(base->arena, struct state);
-  if (!s) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!s) return tfc_status_no_memory(NULL);
   const bool batch = p->variant & BATCH;
   s->transpose_a = tfc_node_attr_bool(base->graph, base->node, batch ? "adj_x" : "transpose_a", false);
   s->transpose_b = tfc_node_attr_bool(base->graph, base->node, batch ? "adj_y" : "transpose_b", false);
@@ -85,7 +85,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   base->state = s;
   if (!batch && base->input_dtypes[0] == TFC_FLOAT) {
     s->kept = calloc(1, sizeof *s->kept);
-    if (!s->kept) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!s->kept) return tfc_status_no_memory(NULL);
     s->kept->step = -1;
     base->release = release;
   }
@@ -304,7 +304,7 @@ static tfc_status run_all(struct tfc_kernel_ctx *ctx, struct batch *batch, int64
   }
   double flop = 2.0 * (double)batch->m * (double)batch->n * (double)batch->first.k;
   tfc_kernel_parallel_for(ctx, count, flop < 5e5 ? (int64_t)(5e5 / (flop + 1)) + 1 : 1, run_batch, batch);
-  return batch->failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return batch->failed ? tfc_status_no_memory(NULL) : NULL;
 }
 
 // --- bfloat16 with the processor's dot products ------------------------------------------------------------------

@@ -189,7 +189,7 @@ tfc_status tfc_cuda_branches_open(struct tfc_cuda_device *d, const struct tfc_cu
     TFC_CUDA_TRY(d, tfc_cuda_event_make(d, false, &event), "making an event");
     if (!tfc_array_push(&d->branch_events, event)) {
       (void)d->api->event_destroy(event);
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
+      return tfc_status_no_memory("capturing a segment");
     }
   }
   return NULL;

@@ -271,7 +271,7 @@ static void copy_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
   }
   struct tfc_cuda_end *end = calloc(1, sizeof *end);
   if (!end) {
-    s = s ? s : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a copy");
+    s = s ? s : tfc_status_no_memory("a copy");
     tfc_step_fail(step, tfc_status_annotate(s, "a transfer to %s", device->info.name));
     for (int k = 0; k < TFC_CUDA_COPY_STREAMS; k++) (void)d->api->stream_synchronize(d->copies[k]);
     for (uint32_t k = 0; k < e->signal_count; k++) tfc_semaphore_signal(signals[k].semaphore, signals[k].value);

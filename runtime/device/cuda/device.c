@@ -45,7 +45,7 @@ static tfc_status discover_gpu(const struct tfc_driver_options *options, struct 
   TFC_RETURN_IF_ERROR(count_gpus(&count));
   if (options->whole) count = 1;
   struct tfc_device_info *infos = calloc((size_t)count, sizeof *infos);
-  if (!infos) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory listing devices");
+  if (!infos) return tfc_status_no_memory("listing devices");
   char first[96] = "";
   for (int i = 0; i < count; i++) {
     struct tfc_cuda_properties p = {0};
@@ -87,7 +87,7 @@ static tfc_status discover_vgpu(const struct tfc_driver_options *options, struct
                            tfc_cuda_api->error_name(error));
   TFC_RETURN_IF_ERROR(tfc_cuda_split_plan(tfc_cuda_api, 0, n, &size));
   struct tfc_device_info *infos = calloc(n, sizeof *infos);
-  if (!infos) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory listing devices");
+  if (!infos) return tfc_status_no_memory("listing devices");
   for (uint32_t i = 0; i < n; i++) {
     struct tfc_device_info *info = &infos[i];
     snprintf(info->name, sizeof info->name, "vgpu:%u", i);

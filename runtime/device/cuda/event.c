@@ -28,7 +28,7 @@ struct tfc_cuda_pool {
 
 tfc_status tfc_cuda_pool_create(struct tfc_cuda_device *d, bool timing, struct tfc_cuda_pool **out) {
   struct tfc_cuda_pool *p = calloc(1, sizeof *p);
-  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for events");
+  if (!p) return tfc_status_no_memory("events");
   p->api = d->api;
   p->ordinal = d->ordinal;
   p->owner = d;
@@ -190,7 +190,7 @@ static struct timeline *timeline_make(struct tfc_semaphore *s) {
 tfc_status tfc_cuda_publish(struct tfc_semaphore *s, uint64_t value, struct tfc_cuda_mark *const *marks, uint32_t count,
                             bool host_only) {
   struct timeline *t = timeline_make(s);
-  if (!t) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a semaphore");
+  if (!t) return tfc_status_no_memory("a semaphore");
   uint64_t reached = atomic_load(&s->value);
   bool room = true;
   pthread_mutex_lock(&t->lock);
@@ -210,7 +210,7 @@ tfc_status tfc_cuda_publish(struct tfc_semaphore *s, uint64_t value, struct tfc_
     if (value > t->published) t->published = value;
   }
   pthread_mutex_unlock(&t->lock);
-  if (!room) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a semaphore");
+  if (!room) return tfc_status_no_memory("a semaphore");
   if (atomic_load(&s->waiters)) {
     atomic_fetch_add(&s->futex, 1);
     tfc_futex_wake(&s->futex, INT_MAX);

@@ -238,7 +238,7 @@ static tfc_status keep_memory(struct tfc_kernel_env *env, size_t bytes, struct t
     return NULL;
   }
   tfc_buffer_release(*out);
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
+  return tfc_status_no_memory("capturing a segment");
 }
 
 // Captures the calls that share launches, from call `i` on, on a stream with its own scratch memory.
@@ -290,8 +290,7 @@ static tfc_status capture_branches(struct tfc_cuda_device *d, struct tfc_prepare
     TFC_RETURN_IF_ERROR(
         capture_next(d, p, piece, i, tfc_cuda_branch_stream(d, stream), stream ? scratch[stream] : d->scratch, &next));
     TFC_CUDA_TRY(d, d->api->capture_count(d->capture, &after), "capturing");
-    if (!tfc_array_resize(&nodes->list, after))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
+    if (!tfc_array_resize(&nodes->list, after)) return tfc_status_no_memory("capturing a segment");
     if (after > before)
       TFC_CUDA_TRY(d,
                    d->api->capture_nodes(tfc_cuda_branch_stream(d, stream), nodes->list.data + before, after - before),
@@ -323,7 +322,7 @@ static tfc_status keep_scratch(struct tfc_cuda_device *d, struct tfc_cuda_piece 
     TFC_RETURN_IF_ERROR(tfc_cuda_memory_allocate(&d->memory, b->scratch[s], &out[s]));
     if (!tfc_array_push(&c->kept, out[s])) {
       tfc_buffer_release(out[s]);
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
+      return tfc_status_no_memory("capturing a segment");
     }
   }
   return NULL;
@@ -369,7 +368,7 @@ static tfc_status capture(struct tfc_cuda_device *d, struct tfc_prepared *p, str
   const uint32_t last = p->calls[c->end - 1].first_node + p->calls[c->end - 1].node_count;
   if (!several && !tfc_array_resize(&nodes.list, last + 1u)) {
     d->api->capture_abort(d->capture);
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory capturing a segment");
+    TFC_TRY(s, tfc_status_no_memory("capturing a segment"));
   }
   const int error =
       d->api->capture_end(d->capture, several ? NULL : nodes.list.data, several ? 0 : last, &c->node_count, &c->graph);

@@ -145,7 +145,7 @@ tfc_status tfc_cuda_host_run(struct tfc_cuda_device *d, const struct tfc_segment
   struct host_call h = {.d = d, .stream = stream, .ctx = *ctx};
   char *block = calloc(1, (n + m) * sizeof(struct tfc_tensor) + n * sizeof(struct tfc_variable) +
                               (2 * (size_t)n + 2 * (size_t)m + 1) * sizeof(void *));
-  if (!block) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a kernel on the host");
+  if (!block) return tfc_status_no_memory("a kernel on the host");
   atomic_fetch_add(&d->host_calls, 1);
   h.inputs = (struct tfc_tensor *)(void *)block;
   h.outputs = h.inputs + n;

@@ -120,7 +120,7 @@ tfc_status tfc_cuda_prepare_segment(struct tfc_device *device, const struct tfc_
   tfc_status s = tfc_cuda_check_alive(d);
   if (s) return s;
   struct tfc_prepared *p = calloc(1, sizeof *p);
-  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+  if (!p) return tfc_status_no_memory("preparing a segment");
   p->device = d;
   p->segment = segment;
   pthread_mutex_lock(&d->launch_lock);
@@ -130,7 +130,7 @@ tfc_status tfc_cuda_prepare_segment(struct tfc_device *device, const struct tfc_
     goto out;
   }
   p->calls = calloc(segment->op_count + 1u, sizeof *p->calls);
-  if (!p->calls) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory preparing a segment");
+  if (!p->calls) TFC_TRY(s, tfc_status_no_memory("preparing a segment"));
   for (uint32_t i = 0; i < segment->op_count; i++) {
     const struct tfc_segment_op *op = &segment->ops[i];
     struct tfc_cuda_call *c = &p->calls[i];
@@ -463,7 +463,7 @@ static void work_entry(struct tfc_device *device, struct tfc_queue_entry *e, uin
     }
     s = tfc_cuda_finish(&d->work_end, end, signals, e->signal_count);
   } else {
-    s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory running a segment");
+    s = tfc_status_no_memory("running a segment");
   }
   tfc_cuda_mark_release(times.last);
   if (!s) return;
@@ -521,7 +521,7 @@ tfc_status tfc_cuda_launch_timed(struct tfc_device *device, struct tfc_prepared 
   struct tfc_cuda_end *end = calloc(1, sizeof *end);
   struct times times = {.timings = calloc(1, sizeof *times.timings)};
   tfc_status s = tfc_cuda_clock_set(d, step);
-  if (!s && (!end || !times.timings)) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory timing an operation");
+  if (!s && (!end || !times.timings)) s = tfc_status_no_memory("timing an operation");
   if (!s) s = launch_single(device, p, index, ctx, &times);
   tfc_cuda_mark_release(times.last);
   if (s) {

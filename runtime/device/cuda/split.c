@@ -24,8 +24,7 @@ static tfc_status split_now(const struct tfc_cuda_api *api, int ordinal, uint32_
   for (uint32_t i = 0; i < s->made; i++) (void)api->unsplit(&s->partitions[i]);
   free(s->partitions);
   s->made = 0;
-  if (!(s->partitions = calloc(count, sizeof *s->partitions)))
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory splitting a GPU");
+  if (!(s->partitions = calloc(count, sizeof *s->partitions))) return tfc_status_no_memory("splitting a GPU");
   int granularity = 0, total = 0;
   int error = tfc_cuda_enter(api, ordinal);
   if (!error) error = api->split(ordinal, count, s->partitions, &granularity, &total);

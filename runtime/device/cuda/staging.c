@@ -27,7 +27,7 @@ tfc_status tfc_cuda_staging_take(struct tfc_cuda_device *d, size_t bytes, struct
   }
   pthread_mutex_unlock(&d->staging_lock);
   if (!piece) {
-    if (!(piece = calloc(1, sizeof *piece))) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a copy");
+    if (!(piece = calloc(1, sizeof *piece))) return tfc_status_no_memory("a copy");
     piece->size = size;
     int error = pin(d, piece);
     if (error == TFC_CUDA_OUT_OF_MEMORY) { // CUDA may lack the memory that cached pieces of other sizes occupy

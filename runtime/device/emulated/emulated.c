@@ -84,7 +84,7 @@ static tfc_status discover(const struct tfc_driver_options *options, struct tfc_
   uint32_t n = options->whole || !options->count ? 1 : options->count;
   if (n > 4096) return tfc_status_make(TFC_UNAVAILABLE, "%u emulated devices: at most 4096", n);
   struct tfc_device_info *infos = calloc(n, sizeof *infos);
-  if (!infos) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory listing devices");
+  if (!infos) return tfc_status_no_memory("listing devices");
   for (uint32_t i = 0; i < n; i++) {
     struct tfc_device_info *info = &infos[i];
     snprintf(info->name, sizeof info->name, "emu:%u", i);

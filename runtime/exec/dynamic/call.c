@@ -23,7 +23,7 @@ static tfc_status function_plan(struct tfc_run *r, const struct tfc_function *fn
   fetches = calloc(fn->ret_count + 1u, sizeof *fetches);
   targets = calloc(g->node_count + fn->control_ret_count + 1u, sizeof *targets);
   placement = calloc(g->node_count + 1u, sizeof *placement);
-  if (!feeds || !fetches || !targets || !placement) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!feeds || !fetches || !targets || !placement) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < fn->arg_count; i++) feeds[i] = (struct tfc_output){fn->args[i], 0};
   for (uint32_t i = 0; i < fn->ret_count; i++) fetches[i] = tfc_node_inputs(g, &g->nodes[fn->rets[i]])[0];
   for (uint32_t i = 0; i < fn->control_ret_count; i++) targets[target_count++] = fn->control_rets[i];
@@ -50,7 +50,7 @@ static tfc_status function_plan(struct tfc_run *r, const struct tfc_function *fn
   pthread_mutex_unlock(&session->lock);
   if (!kept) {
     session->planner->free(plan);
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+    TFC_TRY(s, tfc_status_no_memory(NULL));
   }
   *out = plan;
 out:

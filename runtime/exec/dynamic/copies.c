@@ -6,7 +6,6 @@
 // the operation that waits for it, so that every queue has the work of two steps in the same order.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/copies.h"
 #include "runtime/exec/dynamic/kernels.h"
 #include "runtime/exec/dynamic/ready.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/copies.h"
 #include "runtime/exec/dynamic/frames.h"
 #include "runtime/exec/dynamic/iterations.h"

@@ -3,7 +3,6 @@
 // live input, and dead when all inputs are dead. A dead NextIteration has no effect. A dead Exit makes its readers dead
 // when its frame has ended. At most `parallel` iterations of a frame run at once.
 #include "runtime/exec/dynamic/frames.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/ready.h"
 #include "runtime/exec/dynamic/terms.h"
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/device/copy.h"
 #include "runtime/device/runner.h"
 #include "runtime/device/wait.h"

@@ -7,7 +7,6 @@
 //   other inputs of its only reader.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/dynamic.h"
 
 enum { LARGE = 64 << 10, RATIO = 16, MOST_VARIABLES = 8 };
@@ -42,7 +41,7 @@ static tfc_status find_levels(struct finder *f) {
   uint32_t *waits = calloc(n + 1u, sizeof *waits), *stack = malloc((n + 1u) * sizeof *stack);
   f->level = calloc(n + 1u, sizeof *f->level);
   tfc_status s = NULL;
-  if (!waits || !stack || !f->level) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!waits || !stack || !f->level) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t e = 0; e < f->edge_count; e++)
     if (!goes_back(&f->d->nodes[f->sources[e]])) waits[f->edges[e].to]++;
   for (uint32_t i = 0; i < n; i++)

@@ -1,7 +1,6 @@
 // Finds the sums of loops: a Merge whose only reader is a Switch, whose only reader in the body is an addition of a
 // product (dynamic/sums.c), whose only reader is the Merge's next iteration. Uses the loops' lists, in which edges lead
 // past nodes that only pass a value on.
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/dynamic.h"
 
 // The only edge that leaves output `output` of a node in the lists; NULL: there are several, or none.

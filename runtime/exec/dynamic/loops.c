@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/run.h"
 
 typedef enum turn_part { BEFORE, BODY, LEAVING } turn_part; // of an iteration
@@ -322,7 +321,7 @@ tfc_status tfc_dynamic_find_loops(struct tfc_dynamic *d, struct tfc_arena *arena
   uint32_t *nodes = malloc(most * sizeof *nodes);
   bool *seen = malloc(most * sizeof *seen);
   if (!x.source || !x.waits || !x.part || !x.early || !x.skipped || !x.order || !nodes || !x.stack || !seen)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < d->node_count; i++)
     for (uint32_t e = d->nodes[i].edge_begin; e < d->nodes[i].edge_end; e++) x.source[e] = i;
   for (uint32_t f = 1; f < d->frame_count; f++) {

@@ -1,6 +1,5 @@
 // Runs each kind of node when all its inputs have arrived.
 #include "runtime/exec/dynamic/nodes.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/device/runner.h"
 #include "runtime/exec/dynamic/iterations.h"
 #include "runtime/exec/dynamic/kernels.h"

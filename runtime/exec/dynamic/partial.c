@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/ready.h"
 #include "runtime/exec/plan/step.h"
 #include "runtime/exec/variables.h"

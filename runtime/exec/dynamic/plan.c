@@ -2,7 +2,6 @@
 // launched one by one.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/node_state.h"
 #include "runtime/exec/variables.h"
@@ -196,7 +195,7 @@ static tfc_status check_loops(const struct maker *m) {
   tfc_status s = NULL;
   uint32_t *stack = malloc(((size_t)g->node_count + 1) * sizeof *stack), depth = 0;
   bool *within = calloc((size_t)g->node_count + 1, sizeof *within);
-  if (!stack || !within) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: planning a step");
+  if (!stack || !within) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < g->node_count; i++)
     if (g->nodes[i].def && g->nodes[i].def->flags & TFC_OP_ENTER) within[i] = true, stack[depth++] = i;
   while (depth) {
@@ -328,9 +327,9 @@ static tfc_status find_frames(struct maker *m) {
   tfc_status s = NULL;
   bool *seen = calloc(d->node_count + 1u, sizeof *seen);
   uint32_t *stack = malloc((d->node_count + 1u) * sizeof *stack), depth = 0;
-  if (!seen || !stack) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!seen || !stack) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   if (!tfc_array_push(&m->frames, (struct tfc_dframe){.parent = TFC_NONE, .parallel = 1}))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < d->node_count; i++)
     if (d->nodes[i].input_count + d->nodes[i].control_count == 0) seen[i] = true, stack[depth++] = i;
   while (depth) {
@@ -538,21 +537,20 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   m.of_node = malloc((b->graph->node_count + 1u) * sizeof *m.of_node);
   m.of_feed = malloc((b->spec->feed_count + 1u) * sizeof *m.of_feed);
   m.op_count = calloc(plan->session->device_count + 1u, sizeof *m.op_count);
-  if (!m.d || !m.of_node || !m.of_feed || !m.op_count)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!m.d || !m.of_node || !m.of_feed || !m.op_count) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   plan->fetch_count = b->spec->fetch_count;
   struct tfc_output *fetches = TFC_ARENA_ARRAY(&plan->arena, struct tfc_output, b->spec->fetch_count + 1);
-  if (!fetches) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!fetches) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < b->spec->fetch_count; i++) fetches[i] = b->spec->fetches[i];
   plan->fetch_outputs = fetches;
   TFC_TRY(s, tfc_dynamic_find_sums(b, plan->session, m.arena, &m.product));
   m.runs_in = TFC_ARENA_ARRAY(m.arena, uint32_t, m.g->node_count + 1);
-  if (!m.runs_in) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!m.runs_in) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < m.g->node_count; i++) m.runs_in[i] = i;
   for (uint32_t i = 0; i < m.g->node_count; i++)
     if (m.product[i] != TFC_NONE) m.runs_in[m.product[i]] = i;
   m.elided = calloc(m.g->node_count + 1u, sizeof *m.elided);
-  if (!m.elided) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!m.elided) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   elide(&m);
   if (m.g->has_frames) TFC_TRY(s, check_loops(&m));
   TFC_TRY(s, make_nodes(&m));

@@ -1,7 +1,6 @@
 // The ready list of a run, and its error: state that all other parts of a run change.
 #include "runtime/exec/dynamic/ready.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/wait.h"
 
 void tfc_run_fail(struct tfc_run *r, tfc_status s) {

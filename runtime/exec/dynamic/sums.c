@@ -2,7 +2,6 @@
 // steps. If the product and the addition are on one CPU device, the addition computes the product into its other
 // operand, tile by tile, and the product itself is never written. The results are bit-identical, because each element
 // of the product is the same chain of multiply-adds, which is then added.
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/dynamic.h"
 
 #define ADD_PRODUCT(what)                                                                                              \

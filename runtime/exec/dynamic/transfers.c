@@ -4,7 +4,6 @@
 // devices (through a Merge). Only when the step runs is it known which tensors really move.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/variables.h"
 
@@ -179,7 +178,7 @@ tfc_status tfc_dynamic_find_transfers(const struct tfc_build *b, struct tfc_plan
   p.first = malloc((d->node_count + 1u) * sizeof *p.first);
   p.stack = malloc((d->node_count + 1u) * sizeof *p.stack);
   p.waits = calloc(d->node_count + 1u, sizeof *p.waits);
-  if (!p.first || !p.stack || !p.waits) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!p.first || !p.stack || !p.waits) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < d->node_count; i++) {
     p.first[i] = outputs;
     outputs += d->nodes[i].output_count;
@@ -188,12 +187,12 @@ tfc_status tfc_dynamic_find_transfers(const struct tfc_build *b, struct tfc_plan
   }
   p.sets = calloc((size_t)outputs * p.words + 1, sizeof *p.sets);
   d->moves = TFC_ARENA_ARRAY(&plan->arena, uint32_t, inputs + 1);
-  if (!p.sets || !d->moves) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!p.sets || !d->moves) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < inputs; i++) d->moves[i] = TFC_NONE;
   find_places(&p);
   TFC_TRY(s, make_rows(&p, b, d, &found));
   struct tfc_plan_transfer *transfers = TFC_ARENA_ARRAY(&plan->arena, struct tfc_plan_transfer, found.count + 1);
-  if (!transfers) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!transfers) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   if (found.count) memcpy(transfers, found.data, found.count * sizeof *transfers);
   plan->info.transfers = transfers;
   plan->info.transfer_count = (uint32_t)found.count;

@@ -62,7 +62,7 @@ tfc_status tfc_dynamic_find_unread(struct tfc_dynamic *d, const struct tfc_graph
   f.seen = malloc((n + 1u) * sizeof *f.seen);
   f.todo = malloc((n + 1u) * sizeof *f.todo);
   f.pushes = malloc((n + 1u) * sizeof *f.pushes);
-  if (!f.seen || !f.todo || !f.pushes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!f.seen || !f.todo || !f.pushes) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < n; i++) {
     if (!is_op(&d->nodes[i], TFC_ROLE_STACK) || d->nodes[i].keeps_reference || !on_host(&f, &d->nodes[i])) continue;
     if (!tfc_dtype_is_plain(tfc_node_attr_type(g, &g->nodes[d->nodes[i].node], "elem_type", TFC_DTYPE_NONE))) continue;

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/adapt.h"
 #include "runtime/exec/plan/order.h"
 #include "runtime/exec/plan/plan_internal.h"
@@ -100,7 +99,7 @@ static tfc_status into_lanes(struct tfc_plan *plan, struct tfc_adaptation *a) {
   const struct tfc_ir *ir = &plan->ir;
   struct tfc_lane_schedule schedule = {0};
   struct tfc_op_time *times = calloc(ir->ops.count + 1, sizeof *times);
-  if (!times) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning lanes");
+  if (!times) TFC_TRY(s, tfc_status_no_memory("planning lanes"));
   for (uint32_t i = 0; i < plan->segments[0].op_count; i++) times[plan->segment_ops[i]] = a->times[i];
   TFC_TRY(s, tfc_lane_schedule_make(ir, times, ir->devices[0]->info.cores, &schedule));
   if (a->always || receives(plan) || schedule.predicted_us <= worth * schedule.one_by_one_us)

@@ -10,7 +10,6 @@
 // captured graph.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/arrange.h"
 #include "runtime/exec/plan/plan_internal.h"
 #include "runtime/exec/variables.h"
@@ -312,21 +311,21 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
   r.early_end = TFC_ARENA_ARRAY(arena, uint32_t, q);
   if (!r.first || !r.known || !r.need || !r.queues || !r.queue_capacity || !r.joint_clocks || !a.queue_items ||
       !a.item_of_op || !r.early || !r.early_begin || !r.early_end)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (size_t i = 0; i < ir->values.count; i++) r.first[i] = TFC_NONE;
   for (size_t i = 0; i < ir->ops.count; i++) a.item_of_op[i] = TFC_NONE;
   TFC_TRY(s, find_transfers(&r));
   TFC_TRY(s, edges_by_end(ir, arena, &edges));
   if (!tfc_array_reserve(&r.items, count + r.transfers.count) ||
       !tfc_array_reserve(&r.clocks, (count + r.transfers.count) * q))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t v = 0; v < ir->values.count; v++) { // values that exist when the step begins
     const struct tfc_ir_value *value = &ir->values.data[v];
     if (r.first[v] == TFC_NONE) continue;
     if (value->kind == TFC_IR_FEED || (value->kind == TFC_IR_VARIABLE && value->op == TFC_NONE))
       TFC_TRY(s, add_copies(&r, v, TFC_NONE));
     else if (value->kind == TFC_IR_VARIABLE && !tfc_array_push(&versions, v))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+      TFC_TRY(s, tfc_status_no_memory("planning a step"));
   }
   TFC_TRY(s, add_early(&r, &edges, sequence, count));
   for (uint32_t i = 0; i < count; i++) {
@@ -347,7 +346,7 @@ tfc_status tfc_arrange(const struct tfc_ir *ir, const uint32_t *sequence, uint32
   a.next_copy = take(arena, r.next.data, r.next.count, sizeof *a.next_copy);
   a.clocks = take(arena, r.clocks.data, r.clocks.count, sizeof *a.clocks);
   if (!a.items || !a.waits || !a.arrivals || !a.transfers || !a.clocks || !a.next_copy)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   *out = a;
 out:
   for (uint32_t k = 0; r.queues && k < q; k++) free(r.queues[k]);

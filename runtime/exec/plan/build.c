@@ -21,7 +21,6 @@
 // its way. This holds with any number of tasks in ready order, which add no waits at all.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/build.h"
 #include "runtime/exec/plan/plan_internal.h"
 #include "runtime/exec/variables.h"
@@ -628,11 +627,11 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   w.leads = TFC_ARENA_ARRAY(&scratch, bool, g->node_count + 1u);
   w.controls = TFC_ARENA_ARRAY(&scratch, bool, g->node_count + 1u);
   if (!w.sources || !w.after || !w.variable_of || !w.feed_values || !w.effects || !w.leads || !w.controls)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   if (!tfc_spare_take_array(&ir->ops, 2 * b->ground->order_count) ||
       !tfc_spare_take_array(&ir->values, b->ground->order_count + b->ground->order_count / 2) ||
       !tfc_spare_take_array(&ir->edges, b->ground->order_count))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < g->node_count; i++) w.after[i] = TFC_NONE;
   for (uint32_t i = 0; i < b->spec->feed_count; i++) w.feed_values[i] = TFC_NONE;
   for (uint32_t i = 0; i < b->spec->feed_count; i++) {

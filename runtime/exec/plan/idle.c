@@ -59,7 +59,7 @@ tfc_status tfc_order_fill_idle(const struct tfc_ir *ir, const struct tfc_order_g
   f.wait = malloc((count + 1) * sizeof *f.wait);
   f.before = malloc((count + 1) * sizeof *f.before);
   if (!moved || !next || !last || !old || !f.waits || !f.at_once || !f.at_most || !f.idle || !f.wait || !f.before)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   TFC_TRY(s, tfc_order_replay(ir, g, sequence, count, f.idle, f.waits, &length_us));
   for (uint32_t d = 0; d <= ir->device_count; d++) last[d] = TFC_NONE;
   for (uint32_t i = 0; i < count; i++) {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/lane_schedule.h"
 #include "runtime/exec/plan/order.h"
 #include "runtime/exec/plan/order_heap.h"

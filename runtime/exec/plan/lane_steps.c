@@ -15,13 +15,13 @@ tfc_status tfc_lane_steps_make(const struct tfc_ir *ir, const struct tfc_arrange
   tfc_memory_edge_list o = {0};
   struct tfc_order_graph g = {0};
   uint32_t n = by->sequence_count, *step_of_op = malloc((ir->ops.count + 1) * sizeof *step_of_op);
-  if (!step_of_op) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning lanes");
+  if (!step_of_op) TFC_TRY(s, tfc_status_no_memory("planning lanes"));
   TFC_TRY(s, tfc_order_graph_make(ir, &g));
   TFC_TRY(s, tfc_memory_order(ir, a, memory, 0, &o));
   struct tfc_lanes *lanes = TFC_ARENA_NEW(arena, struct tfc_lanes);
   struct tfc_lane_step *steps = TFC_ARENA_ARRAY(arena, struct tfc_lane_step, n + 1);
   uint32_t *after = TFC_ARENA_ARRAY(arena, uint32_t, g.begin[ir->ops.count] + o.count + 1);
-  if (!lanes || !steps || !after) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning lanes");
+  if (!lanes || !steps || !after) TFC_TRY(s, tfc_status_no_memory("planning lanes"));
   for (uint32_t i = 0, item = 0; i < n; i++) {
     uint32_t op = by->sequence[i];
     bool joint = ir->ops.data[op].joint;

@@ -8,7 +8,6 @@
 // lifetimes known, and the smaller result is used.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/memory.h"
 #include "runtime/exec/plan/plan_internal.h"
 
@@ -379,7 +378,7 @@ tfc_status tfc_memory_plan_make(const struct tfc_ir *ir, const struct tfc_arrang
   bool *sent = TFC_ARENA_ARRAY(&scratch, bool, values + 1);
   if (!plan.value_offset || !plan.copy_offset || !plan.size || !p.free || !p.freed || !p.blocks || !p.conditions ||
       !p.block_of_value || !p.block_of_copy || !sent)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   mark_sent(ir, sent);
   for (size_t v = 0; v < values; v++) {
     const struct tfc_ir_value *value = &ir->values.data[v];

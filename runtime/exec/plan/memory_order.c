@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/plan_internal.h"
 
 struct user { // an item that uses a range of memory

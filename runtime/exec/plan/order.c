@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/idle.h"
 #include "runtime/exec/plan/order_heap.h"
 #include "runtime/exec/plan/plan_internal.h"
@@ -67,14 +66,14 @@ static tfc_status by_keys(const struct tfc_ir *ir, struct tfc_order_graph *g, co
   for (size_t i = 0; i < ir->ops.count; i++)
     if (!ir->ops.data[i].dead && !g->waiting[i] &&
         !tfc_order_heap_push(&ready, (struct tfc_order_entry){keys[i], 0, (uint32_t)i}))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+      TFC_TRY(s, tfc_status_no_memory("planning a step"));
   while (ready.count) {
     uint32_t i = tfc_order_heap_pop(&ready).id;
     out[(*count)++] = i;
     for (uint32_t k = g->begin[i]; k < g->begin[i + 1]; k++)
       if (--g->waiting[g->to[k]] == 0 &&
           !tfc_order_heap_push(&ready, (struct tfc_order_entry){keys[g->to[k]], 0, g->to[k]}))
-        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+        TFC_TRY(s, tfc_status_no_memory("planning a step"));
   }
 out:
   tfc_order_heap_deinit(&ready);
@@ -99,7 +98,7 @@ static tfc_status before_readers(const struct tfc_ir *ir, struct tfc_order_graph
   size_t n = ir->ops.count;
   uint32_t count = 0;
   uint32_t *topological = malloc((n + 1) * sizeof *topological), *waiting = malloc((n + 1) * sizeof *waiting);
-  if (!topological || !waiting) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!topological || !waiting) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   memcpy(waiting, g->waiting, n * sizeof *waiting);
   count = sort(ir, g, topological);
   memcpy(g->waiting, waiting, n * sizeof *waiting);
@@ -148,7 +147,7 @@ static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g
   struct tfc_order_heap *ready = calloc(ir->device_count, sizeof *ready), events = {0};
   uint32_t topological_count = 0;
   if (!remaining || !ready_at || !topological || !waiting || !busy || !ready)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   memcpy(waiting, g->waiting, n * sizeof *waiting);
   topological_count = sort(ir, g, topological);
   memcpy(g->waiting, waiting, n * sizeof *waiting);
@@ -163,7 +162,7 @@ static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g
   for (size_t i = 0; i < n; i++)
     if (!ir->ops.data[i].dead && !g->waiting[i] &&
         !tfc_order_heap_push(&events, (struct tfc_order_entry){0, 1, (uint32_t)i}))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+      TFC_TRY(s, tfc_status_no_memory("planning a step"));
   while (events.count) {
     double now = events.data[0].key;
     while (events.count && events.data[0].key == now) {
@@ -172,7 +171,7 @@ static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g
       if (e.tie > 0 && !op->joint) {
         double first = priority && !isnan(priority[op->node]) ? priority[op->node] : INFINITY;
         if (!tfc_order_heap_push(&ready[op->device], (struct tfc_order_entry){first, -remaining[e.id], e.id}))
-          TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+          TFC_TRY(s, tfc_status_no_memory("planning a step"));
         continue;
       }
       if (op->joint)
@@ -184,7 +183,7 @@ static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g
         double arrives = now + transfer_us(ir, e.id, to);
         if (arrives > ready_at[to]) ready_at[to] = arrives;
         if (--g->waiting[to] == 0 && !tfc_order_heap_push(&events, (struct tfc_order_entry){ready_at[to], 1, to}))
-          TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+          TFC_TRY(s, tfc_status_no_memory("planning a step"));
       }
     }
     for (uint32_t d = 0; d < ir->device_count; d++) {
@@ -193,7 +192,7 @@ static tfc_status by_schedule(const struct tfc_ir *ir, struct tfc_order_graph *g
       busy[d] = true;
       out[(*count)++] = id;
       if (!tfc_order_heap_push(&events, (struct tfc_order_entry){now + ir->ops.data[id].cost_us, 0, id}))
-        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+        TFC_TRY(s, tfc_status_no_memory("planning a step"));
     }
   }
 out:
@@ -213,7 +212,7 @@ tfc_status tfc_order_replay(const struct tfc_ir *ir, const struct tfc_order_grap
   tfc_status s = NULL;
   double length = 0;
   double *ready = calloc(ir->ops.count + 1, sizeof *ready), *free_at = calloc(ir->device_count + 1, sizeof *free_at);
-  if (!ready || !free_at) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!ready || !free_at) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < count; i++) {
     uint32_t id = sequence[i];
     const struct tfc_ir_op *op = &ir->ops.data[id];
@@ -243,7 +242,7 @@ tfc_status tfc_order_improve(const struct tfc_ir *ir, const uint32_t *sequence, 
   size_t n = ir->ops.count;
   uint32_t *waiting = malloc((n + 1) * sizeof *waiting), *tried = malloc((n + 1) * sizeof *tried), *best = NULL;
   double *first = malloc((ir->graph->node_count + 1) * sizeof *first), best_us, us;
-  if (!waiting || !tried || !first) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!waiting || !tried || !first) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   TFC_TRY(s, tfc_order_graph_make(ir, &g));
   memcpy(waiting, g.waiting, n * sizeof *waiting);
   TFC_TRY(s, tfc_order_replay(ir, &g, sequence, count, NULL, NULL, &best_us));
@@ -259,7 +258,7 @@ tfc_status tfc_order_improve(const struct tfc_ir *ir, const uint32_t *sequence, 
     if (us >= best_us && best) continue;
     if (us < best_us) *out_better = true, best_us = us;
     uint32_t *other = best ? best : malloc((n + 1) * sizeof *other);
-    if (!other) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    if (!other) TFC_TRY(s, tfc_status_no_memory("planning a step"));
     best = tried, tried = other;
   }
   *out_sequence = best, best = NULL;
@@ -281,7 +280,7 @@ tfc_status tfc_order_make(const struct tfc_ir *ir, const struct tfc_run_spec *sp
   uint32_t count = 0, wanted = 0;
   uint32_t *sequence = malloc((n + 1) * sizeof *sequence);
   double *keys = malloc((n + ir->graph->node_count + 1) * sizeof *keys);
-  if (!sequence || !keys) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!sequence || !keys) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   TFC_TRY(s, tfc_order_graph_make(ir, &g));
   bool one_device = true;
   uint32_t first_device = TFC_NONE;

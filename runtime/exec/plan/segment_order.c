@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/plan/memory_order.h"
 #include "runtime/exec/plan/order.h"
 #include "runtime/exec/plan/plan_internal.h"
@@ -71,7 +70,7 @@ tfc_status tfc_item_order_make(const struct tfc_ir *ir, const struct tfc_arrange
   tfc_memory_edge_list edges = {0};
   struct tfc_order_graph g = {0};
   struct finder f = {.ir = ir, .a = a, .edges = &edges, .seen = calloc(ir->ops.count + 1u, sizeof *f.seen)};
-  if (!f.seen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!f.seen) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   TFC_TRY(s, tfc_order_graph_make(ir, &g));
   TFC_TRY(s, by_graph(&f, &g));
   for (uint16_t d = 0; d < ir->device_count; d++) TFC_TRY(s, tfc_memory_order(ir, a, memory, d, &edges));

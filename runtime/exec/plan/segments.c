@@ -5,7 +5,6 @@
 // fill the others, which are released after their last reader.
 #include <stdlib.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/node_state.h"
 #include "runtime/exec/plan/adapt.h"
 #include "runtime/exec/plan/arenas.h"
@@ -369,7 +368,7 @@ static tfc_status prepare_segments(struct maker *m) {
   first_item = calloc(a->item_count + 1u, sizeof *first_item);
   last_item = calloc(a->item_count + 1u, sizeof *last_item);
   if (!open || !of_item || !op_count || !first_item || !last_item || !arrival_count || !index)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   if (branches) TFC_TRY(s, tfc_item_order_make(ir, a, m->memory, &scratch, &by));
   for (uint32_t i = 0; i < a->item_count; i++) {
     const struct tfc_item *item = &a->items[i];
@@ -392,7 +391,7 @@ static tfc_status prepare_segments(struct maker *m) {
   plan->points = TFC_ARENA_ARRAY(m->arena, struct tfc_point, points + 1);
   plan->timepoints = TFC_ARENA_ARRAY(m->arena, struct tfc_timepoint, points + 1);
   if (!plan->segments || !plan->submissions || !plan->points || !plan->timepoints)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   plan->submission_count = submissions;
   for (uint32_t i = 0; i < submissions; i++) {
     const struct tfc_item *first = &a->items[first_item[i]], *last = &a->items[last_item[i]];
@@ -424,7 +423,7 @@ static tfc_status prepare_segments(struct maker *m) {
     segment->graph = ir->graph;
     segment->ops = tfc_arena_alloc(m->arena, (op_count[i] + (size_t)1) * sizeof *segment->ops);
     uint32_t *arrivals = TFC_ARENA_ARRAY(m->arena, uint32_t, arrival_count[i] + 1);
-    if (!segment->ops || !arrivals) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    if (!segment->ops || !arrivals) TFC_TRY(s, tfc_status_no_memory("planning a step"));
     segment->arrivals = arrivals;
     for (uint32_t k = first_item[i]; k <= last_item[i]; k++) {
       if (of_item[k] != i) continue;
@@ -507,9 +506,8 @@ static tfc_status make_edges(struct maker *m, struct tfc_plan_edges *edges) {
   size_t n = ir->ops.count;
   uint32_t *begin = calloc(n + 2, sizeof *begin), *sources = malloc((ir->edges.count + 1) * sizeof *sources);
   uint32_t *seen = malloc((n + 1) * sizeof *seen);
-  if (!begin || !sources || !seen) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
-  if (!tfc_array_reserve(&edges->list, 2 * n + ir->edges.count))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!begin || !sources || !seen) TFC_TRY(s, tfc_status_no_memory("planning a step"));
+  if (!tfc_array_reserve(&edges->list, 2 * n + ir->edges.count)) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (size_t i = 0; i < n; i++) seen[i] = TFC_NONE;
   for (size_t i = 0; i < ir->edges.count; i++) begin[ir->edges.data[i].to + 2]++;
   for (size_t i = 1; i <= n; i++) begin[i + 1] += begin[i];
@@ -524,7 +522,7 @@ static tfc_status make_edges(struct maker *m, struct tfc_plan_edges *edges) {
       if (v->kind == TFC_IR_OP) e.from = ir->ops.data[v->op].node;
       bool twice = false;
       for (uint32_t j = 0; j < k; j++) twice |= op->inputs[j].value == op->inputs[k].value;
-      if (!twice && !tfc_array_push(&edges->list, e)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!twice && !tfc_array_push(&edges->list, e)) TFC_TRY(s, tfc_status_no_memory(NULL));
     }
     for (uint32_t k = begin[i]; k < begin[i + 1]; k++)
       TFC_TRY(s, add_control(m, edges, begin, sources, sources[k], i, seen, i));
@@ -546,7 +544,7 @@ static tfc_status make_info(struct maker *m) {
   struct tfc_plan_transfer *transfers = TFC_ARENA_ARRAY(m->arena, struct tfc_plan_transfer, a->transfer_count + 1);
   struct tfc_plan_variable *variables = TFC_ARENA_ARRAY(m->arena, struct tfc_plan_variable, ir->variables.count + 1);
   uint64_t *peaks = TFC_ARENA_ARRAY(m->arena, uint64_t, ir->device_count);
-  if (!ops || !transfers || !variables || !peaks) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!ops || !transfers || !variables || !peaks) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < a->item_count; i++)
     if (a->items[i].op != TFC_NONE)
       ops[plan->info.op_count++] = (struct tfc_plan_op){
@@ -570,7 +568,7 @@ static tfc_status make_info(struct maker *m) {
     variables[i] = (struct tfc_plan_variable){v->node, v->device, bytes};
   }
   uint32_t *runs_in = TFC_ARENA_ARRAY(m->arena, uint32_t, ir->graph->node_count + 1);
-  if (!runs_in) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!runs_in) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < ir->graph->node_count; i++) runs_in[i] = i;
   for (size_t i = 0; i < ir->fused.count; i++) runs_in[ir->fused.data[i].node] = ir->fused.data[i].into;
   plan->info.runs_in = runs_in;
@@ -578,7 +576,7 @@ static tfc_status make_info(struct maker *m) {
   plan->info.shared = ir->shared.data, plan->info.shared_count = (uint32_t)ir->shared.count;
   TFC_TRY(s, make_edges(m, &edges));
   plan->info.edges = keep(m->arena, edges.list.data, edges.list.count, sizeof *edges.list.data);
-  if (!plan->info.edges) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!plan->info.edges) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   plan->info.edge_count = (uint32_t)edges.list.count;
   plan->info.ops = ops;
   plan->info.transfers = transfers;
@@ -618,7 +616,7 @@ tfc_status tfc_plan_make_static(struct tfc_build *b, struct tfc_plan *plan) {
   TFC_TRY(s, tfc_plan_lay_out(plan, sequence, sequence_count, NULL));
   plan->sequence = keep(&plan->arena, sequence, sequence_count, sizeof *sequence);
   plan->sequence_count = sequence_count;
-  if (!plan->sequence) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!plan->sequence) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   TFC_TRY(s, tfc_plan_adapt_create(plan, b->spec));
 out:
   free(sequence);
@@ -648,12 +646,12 @@ tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uin
   plan->queue_items = keep(&plan->arena, lanes ? one : a.queue_items, queues, sizeof *a.queue_items);
   if (!m.value_slots || !m.copy_slots || !m.last_reader || !plan->arena_size || !plan->arena_generation ||
       !plan->spans || !plan->semaphores || !plan->base || !plan->queue_items)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   plan->spans = (struct tfc_span *)(((uintptr_t)plan->spans + 63) & ~(uintptr_t)63);
   memcpy(plan->arena_size, memory.size, locations * sizeof *memory.size);
   plan->queue_count = queues;
   for (uint32_t q = 0; q < queues; q++) TFC_TRY(s, tfc_semaphore_create(&plan->semaphores[q]));
-  if (!tfc_array_reserve(&m.places, values)) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!tfc_array_reserve(&m.places, values)) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t v = 0; v < values; v++) TFC_TRY(s, make_value_slot(&m, v));
   for (uint32_t t = 0; t < a.transfer_count; t++) TFC_TRY(s, make_copy_slot(&m, t));
   find_last_readers(&m);
@@ -665,7 +663,7 @@ tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uin
   }
   m.no_variables = TFC_ARENA_ARRAY(&plan->arena, struct tfc_variable *, most + 1);
   plan->segment_ops = TFC_ARENA_ARRAY(&plan->arena, uint32_t, a.item_count + 1);
-  if (!plan->segment_ops || !m.no_variables) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!plan->segment_ops || !m.no_variables) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   TFC_TRY(s, lanes ? prepare_lanes(&m) : prepare_segments(&m));
   TFC_TRY(s, make_fetches(&m));
   TFC_TRY(s, make_info(&m));
@@ -676,8 +674,7 @@ tfc_status tfc_plan_lay_out(struct tfc_plan *plan, const uint32_t *sequence, uin
   plan->feed_view_count = (uint32_t)m.feed_views.count;
   plan->unplanned = keep(&plan->arena, m.unplanned.data, m.unplanned.count, sizeof(*m.unplanned.data));
   plan->unplanned_count = (uint32_t)m.unplanned.count;
-  if (!plan->places || !plan->feed_views || !plan->unplanned)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!plan->places || !plan->feed_views || !plan->unplanned) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   // Drivers need the addresses when they prepare segments.
   TFC_TRY(s, tfc_plan_settle(plan));
   for (uint32_t i = 0, k = 0; i < plan->submission_count; i++) {

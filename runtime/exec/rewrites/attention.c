@@ -5,7 +5,6 @@
 // The operations add in another order than those that they replace, so this needs `--rewrites all`. They compute in
 // float32, without tensor cores, which costs more than launches and passes over the scores where there are many scores.
 #include "runtime/ops/attention.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/merging.h"
 #include "runtime/ops/plan_traits.h"
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/operands.h"
 
 enum { LEAST = 4 }; // the fewest steps
@@ -285,8 +284,7 @@ static tfc_status divide_cells(struct tfc_ir *ir) {
   c.todo = TFC_ARENA_ARRAY(&c.arena, uint32_t, c.op_count + 1);
   c.waits = TFC_ARENA_ARRAY(&c.arena, bool, c.op_count + 1),
   c.reached = TFC_ARENA_ARRAY(&c.arena, bool, c.op_count + 1);
-  if (!c.next || !c.last || !c.todo || !c.waits || !c.reached)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!c.next || !c.last || !c.todo || !c.waits || !c.reached) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (size_t e = 0; e < ir->edges.count; e++) c.waits[ir->edges.data[e].to] = true;
   TFC_TRY(s, tfc_ir_readers(ir, &c.arena, &c.readers));
   TFC_TRY(s, tfc_ir_followers(ir, &c.arena, &c.readers, &c.followers));
@@ -295,7 +293,7 @@ static tfc_status divide_cells(struct tfc_ir *ir) {
     if (!is_product(&c, i, false)) continue;
     bool found = false;
     uint64_t *slot = tfc_intmap_put(&first, ir->ops.data[i].inputs[1].value, i, &found);
-    if (!slot) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    if (!slot) TFC_TRY(s, tfc_status_no_memory("planning a step"));
     if (found) c.next[c.last[*slot]] = i, c.last[*slot] = i;
   }
   for (uint32_t i = 0; i < c.op_count; i++)

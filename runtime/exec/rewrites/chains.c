@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/base/union_find.h"
 #include "runtime/exec/rewrites/chains.h"
 #include "runtime/exec/rewrites/operands.h"
@@ -649,7 +648,7 @@ static tfc_status compute_again(struct fusion *f) {
   struct copies copies = {0};
   const size_t values = f->ir->values.count;
   copies.first = TFC_ARENA_ARRAY(&f->arena, uint32_t, values + 1);
-  if (!copies.first) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!copies.first) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (size_t v = 0; v < values; v++) copies.first[v] = TFC_NONE;
   for (uint32_t at = f->op_count; at-- > 0;)
     if (is_cheap(f, f->order[at])) TFC_TRY(s, compute_again_for_readers(f, &copies, f->order[at]));

@@ -10,7 +10,6 @@
 // Operations that nothing reads any more are removed later (unused.c).
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/rewrite.h"
 #include "runtime/ops/nn_window.h"
 

@@ -4,7 +4,6 @@
 //
 // Runs after chains were made. If the sum is read by a longer chain, it is a step of that, which costs no launch
 // either.
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/chains.h"
 #include "runtime/ops/plan_traits.h"
 #include "runtime/ops/product_bias.h"
@@ -120,7 +119,7 @@ static tfc_status add_biases(struct tfc_ir *ir) {
   bool *waits = NULL;
   if (!tfc_ir_any_launches(ir, &bias_def)) return NULL;
   waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
-  if (!waits) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!waits) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (uint32_t i = 0; i < count; i++) {

@@ -4,7 +4,6 @@
 // multiplied.
 //
 // A transposed filter is in memory, as any result of an operation, until its last reader has run.
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/operands.h"
 #include "runtime/ops/plan_traits.h"
 

@@ -9,7 +9,6 @@
 // the longest path that leads to it.
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/chains.h"
 
 struct finishes {
@@ -180,7 +179,7 @@ static tfc_status finish_products(struct tfc_ir *ir) {
   TFC_TRY(s, tfc_ir_readers(ir, &f.arena, &f.readers));
   TFC_TRY(s, find_levels(&f, &found));
   level = TFC_ARENA_ARRAY(&f.arena, uint32_t, 2 * (size_t)count + 1); // with room for the merged operations
-  if (!level) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!level) TFC_TRY(s, tfc_status_no_memory(NULL));
   memcpy(level, f.level, count * sizeof *level);
   f.level = level;
   for (uint32_t i = 0; i < count && found; i++) {

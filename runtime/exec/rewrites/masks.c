@@ -7,7 +7,6 @@
 // do so with operations that are cheap). The results are bit-identical.
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/rewrite.h"
 #include "runtime/ops/plan_traits.h"
 

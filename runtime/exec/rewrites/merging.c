@@ -1,7 +1,5 @@
 #include "runtime/exec/rewrites/merging.h"
 
-#include "runtime/base/no_memory.h"
-
 enum { UNSEEN, MET, MEMBER };
 
 tfc_status tfc_merging_begin(const struct tfc_ir *ir, struct tfc_arena *arena, const struct tfc_ir_readers *readers,

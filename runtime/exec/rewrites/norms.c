@@ -8,7 +8,6 @@
 // small operation computes it in each step.
 #include <math.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/rewrite.h"
 
 enum { X, SCALE, OFFSET, MEAN, VARIANCE, INPUTS };
@@ -134,7 +133,7 @@ static tfc_status spread_norms(struct tfc_ir *ir) {
   for (uint32_t i = 0; i < count && !any; i++) any = is_norm(&ir->ops.data[i]);
   if (!any) return NULL;
   waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
-  if (!waits) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!waits) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (uint32_t i = 0; i < count; i++)

@@ -11,7 +11,7 @@ static tfc_status overwrite(struct tfc_ir *ir) {
     if (!driver->host_kernels) continue;
     if (ir->values.data[op->inputs[0].value].dtype != TFC_FLOAT) continue;
     uint32_t *in_place = TFC_ARENA_ARRAY(&ir->arena, uint32_t, 2);
-    if (!in_place) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    if (!in_place) return tfc_status_no_memory("planning a step");
     in_place[0] = 0, in_place[1] = 1;
     op->in_place = in_place;
   }

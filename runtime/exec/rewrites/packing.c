@@ -3,7 +3,6 @@
 // because the same numbers are multiplied. If rounding may change and the processor has a tile unit, the matrix is
 // packed for that unit. In plans of several devices it is packed in pieces: a device packs while it waits, and a piece
 // is short, so that an input that arrives meanwhile is not kept waiting.
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/sums.h"
 
 static size_t packed_bytes(const struct tfc_product_form *p) {
@@ -174,7 +173,7 @@ static tfc_status find_readings(const struct tfc_ir *ir, reading_array *readings
       struct shared fresh = {.k = p->k, .n = p->n, .packed = TFC_NONE, .split = may_split(ir, op->device)};
       if (!slot || (!found && !tfc_array_push(all, fresh)) ||
           !tfc_array_push(readings, (struct reading){i, (uint32_t)*slot, *p}))
-        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+        TFC_TRY(s, tfc_status_no_memory(NULL));
       struct shared *shared = &all->data[*slot];
       shared->count += shared->k == p->k && shared->n == p->n;
       shared->split = shared->split && tfc_split_pays(p->m, p->n, p->k, tfc_split_blocks(p->k), true);
@@ -205,7 +204,7 @@ static tfc_status pack(struct tfc_ir *ir) {
         shared->node = ir->ops.data[i].node;
       } else if (!tfc_array_push(&ir->shared,
                                  (struct tfc_plan_shared){ir->ops.data[i].node, shared->node, packed_bytes(&p)})) {
-        TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+        TFC_TRY(s, tfc_status_no_memory(NULL));
       }
       packed[t] = shared->packed;
       used++;

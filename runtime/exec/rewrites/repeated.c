@@ -33,7 +33,7 @@ static tfc_status read_unrepeated(struct tfc_ir *ir) {
   tfc_status s = NULL;
   struct tfc_arena arena = {0};
   bool *waits = TFC_ARENA_ARRAY(&arena, bool, ir->ops.count + 1);
-  if (!waits) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!waits) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
   for (size_t i = 0; i < ir->ops.count; i++) {
     struct tfc_ir_op *op = &ir->ops.data[i];

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/ops/plan_traits.h"
 
 extern const struct tfc_rewrites __start_tfc_rewrites[] __attribute__((weak));
@@ -202,7 +201,7 @@ tfc_status tfc_ir_rewrite(struct tfc_ir *ir) {
   if (count == 0) return NULL;
   rows = calloc(count, sizeof *rows);
   if (!rows || !tfc_array_reserve(&ir->replaced, 2 * ir->ops.count) || !tfc_array_resize(&ir->replaced, ir->ops.count))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (size_t i = 0; i < ir->replaced.count; i++) ir->replaced.data[i] = TFC_NONE;
   ir->rewriting = true;
   count = 0;
@@ -223,7 +222,7 @@ tfc_status tfc_ir_rewrite(struct tfc_ir *ir) {
     while (by != TFC_NONE && ir->ops.data[by].dead) by = ir->replaced.data[by];
     if (by == TFC_NONE || ir->ops.data[i].joint || ir->ops.data[by].node == ir->ops.data[i].node) continue;
     if (!tfc_array_push(&ir->fused, (struct tfc_ir_fused){ir->ops.data[i].node, ir->ops.data[by].node}))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+      TFC_TRY(s, tfc_status_no_memory("planning a step"));
   }
 out:
   free(rows);

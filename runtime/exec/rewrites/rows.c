@@ -8,7 +8,6 @@
 // one of those before it, plus one for each edge that cannot be inside of one operation.
 #include "runtime/exec/rewrites/rows.h"
 
-#include "runtime/base/no_memory.h"
 #include "runtime/base/union_find.h"
 
 struct search {
@@ -120,7 +119,7 @@ static tfc_status join_rows(struct tfc_ir *ir) {
   if (!tfc_ir_any_launches(ir, &tfc_rows_def)) return NULL;
   s.members = TFC_ARENA_ARRAY(&s.arena, struct tfc_rows_member, count + 1);
   s.waits = TFC_ARENA_ARRAY(&s.arena, bool, count + 1);
-  if (!s.members || !s.waits) TFC_FAIL(status, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!s.members || !s.waits) TFC_TRY(status, tfc_status_no_memory("planning a step"));
   for (size_t e = 0; e < ir->edges.count; e++) s.waits[ir->edges.data[e].to] = true;
   for (uint32_t i = 0; i < count; i++) {
     if (!tfc_ir_launches(ir, ir->ops.data[i].device, &tfc_rows_def)) continue;

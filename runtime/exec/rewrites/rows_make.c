@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/ops/plan_traits.h"
 
 const struct tfc_op_def tfc_rows_def = {

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/ops/plan_traits.h"
 #include "runtime/ops/training_apply.h"
 #include "runtime/ops/training_scaled.h"
@@ -91,7 +90,7 @@ static tfc_status scale_gradients(struct tfc_ir *ir) {
   for (uint32_t d = 0; d < ir->device_count; d++) any |= takes_scales(ir->devices[d]->driver);
   if (!any) return NULL;
   leads = TFC_ARENA_ARRAY(&arena, bool, count + 1);
-  if (!leads) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!leads) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (size_t e = 0; e < ir->edges.count; e++) leads[ir->edges.data[e].from] = true;
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (uint32_t i = 0; i < count; i++) {

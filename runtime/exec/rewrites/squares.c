@@ -1,7 +1,6 @@
 // On devices that launch kernels, computes the sums of squares that one operation reads (for the norm of all gradients,
 // or for the decay of all weights) in one operation with many inputs, which needs two launches for all of them. Each
 // sum is computed as before, so the results are bit-identical.
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/merging.h"
 #include "runtime/ops/plan_traits.h"
 

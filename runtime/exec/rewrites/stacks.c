@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "runtime/base/map.h"
-#include "runtime/base/no_memory.h"
 
 enum {
   LEAST = 4,              // the fewest operations of a stack
@@ -356,7 +355,7 @@ static tfc_status find_products(struct finding *f, uint32_t *ops, uint32_t *scra
                          tfc_node_attr_bool(ir->graph, &ir->graph->nodes[op->node], "transpose_b", false);
     bool found = false;
     uint64_t *slot = tfc_intmap_put(&first, key, i, &found);
-    if (!slot) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    if (!slot) TFC_TRY(s, tfc_status_no_memory("planning a step"));
     if (found) next[last[*slot]] = i, last[*slot] = i;
   }
   for (uint32_t i = 0; i < f->op_count; i++) {
@@ -465,7 +464,7 @@ static tfc_status stack_steps(struct tfc_ir *ir) {
   f.seen = TFC_ARENA_ARRAY(arena, uint32_t, n + 1), f.todo = TFC_ARENA_ARRAY(arena, uint32_t, n + 1);
   f.w.place = TFC_ARENA_ARRAY(arena, uint32_t, n + 1), f.w.stack_of = TFC_ARENA_ARRAY(arena, uint32_t, n + 1);
   if (!ops || !scratch || !f.seen || !f.todo || !f.w.place || !f.w.stack_of)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < n; i++) f.w.stack_of[i] = TFC_NONE;
   TFC_TRY(s, tfc_ir_readers(ir, arena, &f.w.readers));
   TFC_TRY(s, tfc_ir_followers(ir, arena, &f.w.readers, &f.after));

@@ -2,7 +2,6 @@
 // An Unpack takes its result apart for operations that read single pieces.
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/stacks.h"
 #include "runtime/exec/rewrites/stacks_make.h"
 
@@ -249,12 +248,12 @@ tfc_status tfc_stacks_make(struct tfc_stacks *w) {
   const uint32_t count = (uint32_t)w->all.count;
   if (!count) return NULL;
   m.made = TFC_ARENA_ARRAY(&w->arena, uint32_t *, count);
-  if (!m.made) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!m.made) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_stack *stack = &w->all.data[i];
     const struct tfc_ir_op op = w->ir->ops.data[stack->ops[0]];
     m.made[i] = TFC_ARENA_ARRAY(&w->arena, uint32_t, op.output_count);
-    if (!m.made[i]) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+    if (!m.made[i]) TFC_TRY(s, tfc_status_no_memory("planning a step"));
     for (uint32_t k = 0; k < op.output_count && stack->sum == TFC_NONE; k++) {
       const struct tfc_ir_value like = w->ir->values.data[op.outputs[k]];
       const struct tfc_shape shape = stacked_shape(&like.shape, stack->count, stack->how, 0);

@@ -10,7 +10,6 @@
 // other devices wait for can run in between.
 #include <math.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/merging.h"
 #include "runtime/exec/rewrites/sums.h"
 
@@ -240,7 +239,7 @@ static tfc_status sum_products(struct tfc_ir *ir) {
     if (!g) {
       end = earliest_ends(ir, &arena);
       g = TFC_ARENA_NEW(&arena, struct summing);
-      if (!end || !g) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory");
+      if (!end || !g) TFC_TRY(s, tfc_status_no_memory(NULL));
       TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
       TFC_TRY(s, tfc_merging_begin(ir, &arena, &readers, &merging));
     }

@@ -2,7 +2,6 @@
 // such devices run updates that follow each other in one launch. Gradients stay in memory until then, so large
 // variables are not moved: they are updated as soon as their gradients are known. Without `--rewrites all`, no variable
 // is moved.
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/scaled.h"
 
 enum { MOST_BYTES = 16 << 20 };

@@ -34,7 +34,7 @@ static tfc_status drop_unused(struct tfc_ir *ir) {
   struct tfc_ir_readers readers;
   tfc_arena_init(&arena, 65536);
   uint32_t *read = TFC_ARENA_ARRAY(&arena, uint32_t, ir->values.count + 1); // [values] number of readers that are kept
-  if (!read) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory planning a step");
+  if (!read) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (size_t v = 0; v < ir->values.count; v++) {
     read[v] = readers.begin[v + 1] - readers.begin[v];

@@ -82,7 +82,7 @@ static tfc_status fuse(struct tfc_ir *ir, uint32_t id, uint32_t gradient, uint32
   const struct tfc_ir_op *chain = &ir->ops.data[chain_id];
   struct state *state = TFC_ARENA_NEW(&ir->arena, struct state);
   struct tfc_ir_input *inputs = TFC_ARENA_ARRAY(&ir->arena, struct tfc_ir_input, op->input_count + chain->input_count);
-  if (!state || !inputs) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!state || !inputs) return tfc_status_no_memory(NULL);
   const struct tfc_node *node = &ir->graph->nodes[op->node];
   struct tfc_prepare_ctx prepare = {.graph = ir->graph, .node = node, .def = op->def, .arena = &ir->arena};
   TFC_RETURN_IF_ERROR(tfc_kernel_prepare(&prepare));

@@ -7,7 +7,6 @@
 // operation is replaced only if no ordering edge ends at it, and none that begins at it leads back to the chain.
 #include <string.h>
 
-#include "runtime/base/no_memory.h"
 #include "runtime/exec/rewrites/chains.h"
 #include "runtime/exec/rewrites/operands.h"
 

@@ -195,7 +195,7 @@ tfc_status tfc_bfloat_run(struct tfc_kernel_ctx *ctx, const struct tfc_bfloat_pr
   struct job j = {.p = p, .pairs = (p->k + 1) / 2, .panels = (p->n + WIDTH - 1) / WIDTH};
   if (!p->m || !p->n) return NULL;
   j.b = tfc_thread_scratch(TFC_SCRATCH_B, tfc_gemm_packed_bytes(j.pairs, p->n) + 64);
-  if (!j.b) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!j.b) return tfc_status_no_memory(NULL);
   if (ctx && 2.0 * (double)p->m * (double)p->n * (double)p->k < SMALL) ctx = NULL;
   tfc_products_split(p->m, j.panels, ctx ? ctx->env->threads : 1, LEAST_PIECE, &j.row_part, &j.panel_part);
   j.panel_parts = (j.panels + j.panel_part - 1) / j.panel_part;
@@ -207,7 +207,7 @@ tfc_status tfc_bfloat_run(struct tfc_kernel_ctx *ctx, const struct tfc_bfloat_pr
     pack_panels(&j, 0, j.panels);
     run_pieces(&j, 0, pieces);
   }
-  return j.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return j.failed ? tfc_status_no_memory(NULL) : NULL;
 }
 #else
 bool tfc_bfloat_available(void) {
@@ -247,5 +247,5 @@ tfc_status tfc_bfloat_run_all(struct tfc_kernel_ctx *ctx, int64_t count,
   const struct tfc_bfloat_product p = at(batch, 0);
   const double flop = 2.0 * (double)p.m * (double)p.n * (double)p.k;
   tfc_kernel_parallel_for(ctx, count, flop < worth ? (int64_t)(worth / (flop + 1)) + 1 : 1, run_batch, &b);
-  return b.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return b.failed ? tfc_status_no_memory(NULL) : NULL;
 }

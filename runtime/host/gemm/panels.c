@@ -82,7 +82,7 @@ tfc_status tfc_panels_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *
   struct job j = {.given = p, .product = {.a = p->a, .source = p->source, .k = p->k}, .m = m, .n = n, .c = c};
   const int64_t stripes = (m + stripe - 1) / stripe;
   j.a = tfc_thread_scratch(TFC_SCRATCH_A, (size_t)(stripes * stripe * p->k) * sizeof *j.a);
-  if (!j.a) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!j.a) return tfc_status_no_memory(NULL);
   choose_parts(&j, ctx ? ctx->env->threads : 1);
   const int64_t items = tfc_gemm_panels(n) * j.row_parts;
   if (ctx) {
@@ -92,5 +92,5 @@ tfc_status tfc_panels_run(struct tfc_kernel_ctx *ctx, const struct tfc_product *
     pack_a(&j, 0, stripes);
     run_panels(&j, 0, items);
   }
-  return j.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return j.failed ? tfc_status_no_memory(NULL) : NULL;
 }

@@ -308,14 +308,14 @@ tfc_status tfc_products_run_split(const struct tfc_split_product *products, int6
   const int64_t panels = tfc_split_sides(n);
   const uint64_t begin = tfc_split_clock();
   void *scratch = tfc_thread_scratch(TFC_SCRATCH_A, TFC_SPLIT_SCRATCH);
-  if (!scratch) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!scratch) return tfc_status_no_memory(NULL);
   bool first = m > TFC_SPLIT_ROWS, fits = true; // otherwise each B is packed only once anyway
   for (int64_t i = 0; i < count; i++) {
     bytes += products[i].packed_b ? 0 : tfc_split_packed_bytes(products[i].k, n);
     total_k += products[i].k;
   }
   char *packed = first && bytes ? tfc_thread_scratch(TFC_SCRATCH_B, bytes) : NULL;
-  if (first && bytes && !packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (first && bytes && !packed) return tfc_status_no_memory(NULL);
   for (int64_t i = 0; i < count; i++) {
     ready[i] = products[i];
     if (!first || ready[i].packed_b) continue;
@@ -386,7 +386,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
 static tfc_status run_transposed(struct tfc_kernel_ctx *ctx, const struct tfc_product *p, int64_t m, int64_t n,
                                  float *c) {
   float *transposed = tfc_thread_scratch(TFC_SCRATCH_TRANSPOSED, (size_t)(m * n) * sizeof *transposed);
-  if (!transposed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!transposed) return tfc_status_no_memory(NULL);
   struct tfc_product q = {.a = {p->b.data, p->b.column, p->b.row}, .b = {p->a.data, p->a.column, p->a.row}, .k = p->k};
   TFC_RETURN_IF_ERROR(run(ctx, &q, 1, n, m, false, transposed, NULL));
   struct turn turn = {transposed, c, m, n};
@@ -504,7 +504,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
   if (!m || !n) return NULL;
   if (count == 1 && (m == 1 || n == 1)) {
     float *to = accumulate ? tfc_thread_scratch(TFC_SCRATCH_TRANSPOSED, (size_t)(m * n) * sizeof *to) : c;
-    if (!to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!to) return tfc_status_no_memory(NULL);
     if (run_vector(is_small(ctx, m, n, products->k) ? NULL : ctx, products, m, n, to)) {
       for (int64_t i = 0; i < m * n && accumulate; i++) c[i] += to[i];
       return NULL;
@@ -519,7 +519,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
     return tfc_panels_run(ctx, products, m, n, c);
   if (count == 1 && !accumulate && pays_transposed(products, m, n)) return run_transposed(ctx, products, m, n, c);
   if (count == 1 && !accumulate && pays_by_panels(ctx, products, m, n)) return tfc_panels_run(ctx, products, m, n, c);
-  if (!pack_operands(ctx, &job)) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!pack_operands(ctx, &job)) return tfc_status_no_memory(NULL);
   if (finish && finish->last) {
     job.products->last = finish->last;
     finish->done = true;
@@ -531,16 +531,16 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
     job.row_part = m, job.panel_part = (panels + threads - 1) / threads;
     job.panel_parts = (panels + job.panel_part - 1) / job.panel_part;
     tfc_kernel_parallel_for(ctx, job.panel_parts, 1, run_pieces, &job);
-    return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+    return job.failed ? tfc_status_no_memory(NULL) : NULL;
   }
   if (reads_rows_in_place(&job, threads)) {
     tfc_kernel_parallel_for(ctx, (m + job.row_part - 1) / job.row_part, 1, run_pieces, &job);
-    return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+    return job.failed ? tfc_status_no_memory(NULL) : NULL;
   }
   if (ctx && threads > 1 && share_out(&job, threads)) {
     job.threads = threads;
     tfc_kernel_parallel_for(ctx, threads, 1, share, &job);
-    return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+    return job.failed ? tfc_status_no_memory(NULL) : NULL;
   }
   tfc_products_split(m, panels, threads, LEAST_PIECE, &job.row_part, &job.panel_part);
   job.panel_parts = (panels + job.panel_part - 1) / job.panel_part;
@@ -550,7 +550,7 @@ static tfc_status run(struct tfc_kernel_ctx *ctx, const struct tfc_product *prod
     run_pieces(&job, 0, pieces);
   else
     tfc_kernel_parallel_for(ctx, pieces, 1, run_pieces, &job);
-  return job.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return job.failed ? tfc_status_no_memory(NULL) : NULL;
 }
 
 static double flop_of(const struct tfc_product *products, int64_t count, int64_t m, int64_t n) {

@@ -25,10 +25,10 @@ enum {
   TAG_MESSAGE = 1,
   TAG_BODY = 2,
   MOST_INLINE = 16384,
-  EAGER = 4000, // bytes that MPI sends at once; for longer messages it asks the receiver first (Open MPI: 4 KiB with
-                // its own header)
-  PIECE = 1 << 30,           // the longest MPI message, in bytes: MPI counts bytes with int
-  SPIN_NS = 20000,           // with tasks on other hosts: after a message a thread polls for this long before it sleeps
+  EAGER = 4000,    // bytes that MPI sends at once; for longer messages it asks the receiver first (Open MPI: 4 KiB with
+                   // its own header)
+  PIECE = 1 << 30, // the longest MPI message, in bytes: MPI counts bytes with int
+  SPIN_NS = 20000, // with tasks on other hosts: after a message a thread polls for this long before it sleeps
   SHORTEST_SLEEP_NS = 20000, // with tasks on other hosts: the first sleep; sleeps become longer while nothing happens
   LONGEST_SLEEP_NS = 500000,
   MOVES_NS =
@@ -111,7 +111,7 @@ static tfc_status find_ranks(struct transport *t) {
   const int count = (int)t->base.beside_count;
   MPI_Group host, all;
   t->ranks = calloc(t->base.beside_count, sizeof *t->ranks);
-  if (!t->ranks) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t->ranks) return tfc_status_no_memory(NULL);
   TFC_RETURN_IF_ERROR(check(MPI_Comm_group(t->host, &host), "starting"));
   TFC_RETURN_IF_ERROR(check(MPI_Comm_group(t->comm, &all), "starting"));
   for (int i = 0; i < count; i++) {
@@ -130,12 +130,12 @@ static tfc_status find_ranks(struct transport *t) {
 static tfc_status make_bells(struct transport *t) {
   struct bell *first = NULL;
   t->bells = calloc(t->base.count, sizeof(struct bell *));
-  if (!t->bells) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t->bells) return tfc_status_no_memory(NULL);
   MPI_Comm_set_errhandler(t->host, MPI_ERRORS_RETURN);
   if (MPI_Win_allocate_shared(sizeof(struct bell), 1, MPI_INFO_NULL, t->host, &first, &t->window) != MPI_SUCCESS) {
     t->window = MPI_WIN_NULL;
     t->own = calloc(1, sizeof(struct bell));
-    return t->own ? NULL : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return t->own ? NULL : tfc_status_no_memory(NULL);
   }
   atomic_store(&first->sleeps, 0);
   t->own = first;
@@ -197,7 +197,7 @@ static tfc_status start(struct transport *t, struct tfc_message *messages, size_
   if (!s || !s->packed) {
     free(s);
     free_messages(messages);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: sending a message");
+    return tfc_status_no_memory("sending a message");
   }
   unsigned char *end = s->packed;
   for (const struct tfc_message *m = messages; m; m = m->next) end = pack(m, end);
@@ -568,7 +568,7 @@ __attribute__((visibility("default"))) tfc_status tfc_transport_mpi_open(struct 
   if (level < MPI_THREAD_SERIALIZED)
     return tfc_status_make(TFC_UNAVAILABLE, "this MPI cannot be used by a program with threads");
   struct transport *t = calloc(1, sizeof *t);
-  if (!t) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!t) return tfc_status_no_memory(NULL);
   pthread_mutex_init(&t->lock, NULL);
   pthread_mutex_init(&t->mpi, NULL);
   t->window = MPI_WIN_NULL;
@@ -591,7 +591,7 @@ __attribute__((visibility("default"))) tfc_status tfc_transport_mpi_open(struct 
     t->from = calloc((size_t)count, sizeof *t->from);
     t->from_last = calloc((size_t)count, sizeof *t->from_last);
     t->buffer = malloc(longest());
-    if (!t->from || !t->from_last || !t->buffer) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!t->from || !t->from_last || !t->buffer) s = tfc_status_no_memory(NULL);
     if (!s) s = find_ranks(t);
     if (!s) s = make_bells(t);
   }

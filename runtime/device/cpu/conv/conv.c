@@ -60,7 +60,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   if (z.depth != z.channels || z.made != z.filters) return declined();
   if (z.channels > MOST_ZEROS || z.filters > MOST_ZEROS) return declined();
   struct conv *c = TFC_ARENA_NEW(p->base->arena, struct conv);
-  if (!c) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!c) return tfc_status_no_memory(NULL);
   *c = (struct conv){z, p->base->output_shapes[0], one, NULL, 0};
   p->base->state = c;
   p->base->release = release;
@@ -287,7 +287,7 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   const bool in_place = !by_panels && !tfc_products_may_split(ctx) && fits_in_place(c, parts, k);
   const bool direct = in_place || product_of(1, c->sizes.stride) == 1;
   float *to = direct ? dx : tfc_thread_scratch(TFC_SCRATCH_IMAGE, (size_t)(rows * c->sizes.channels) * sizeof *to);
-  if (!to) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!to) return tfc_status_no_memory(NULL);
   struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .rotated = true};
   for (int i = 0; i < 2; i++) sum.first[i] = parts[i].first, sum.step[i] = parts[i].step;
   bool done = false;
@@ -300,7 +300,7 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
     p.right = &rotating.right;
   } else if (!done) {
     p.packed_b = rotating.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(k, c->sizes.channels));
-    if (!rotating.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!rotating.packed) return tfc_status_no_memory(NULL);
     const int64_t pieces = tfc_gemm_panels(c->sizes.channels) * cells_of(&rotating);
     tfc_kernel_parallel_for(ctx, pieces, 8192 / c->sizes.filters / tfc_gemm_panel() + 1, rotate_cells, &rotating);
   }
@@ -308,7 +308,7 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
     struct in_place j = {c, parts, {.source = p.source, .packed_b = p.packed_b, .k = k}, dx, false};
     const int64_t each = parts[1].positions * c->sizes.channels * k;
     tfc_kernel_parallel_for(ctx, rows / parts[1].positions, 500000 / each + 1, lines_in_place, &j);
-    return j.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+    return j.failed ? tfc_status_no_memory(NULL) : NULL;
   }
   if (!done) TFC_RETURN_IF_ERROR(tfc_products_run(ctx, &p, 1, rows, c->sizes.channels, false, to));
   if (direct) return NULL;
@@ -473,7 +473,7 @@ static tfc_status filter_on_tiles(struct tfc_kernel_ctx *ctx, const struct conv 
   if (round > positions) round = positions;
   void *packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_split_packed_bytes(round, filters));
   void *scratch = tfc_thread_scratch(TFC_SCRATCH_A, TFC_SPLIT_SCRATCH);
-  if (!packed || !scratch) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!packed || !scratch) return tfc_status_no_memory(NULL);
   for (int64_t first = 0; first < positions; first += round) {
     const int64_t k = positions - first < round ? positions - first : round;
     struct tfc_split_matrix b = {.matrix = {dy + first * filters, filters, 1}};
@@ -513,7 +513,7 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
     j.row_part = even, j.panel_part = j.panels;
   } else {
     j.packed = tfc_thread_scratch(TFC_SCRATCH_FILTER, tfc_gemm_packed_bytes(j.positions, c->sizes.filters));
-    if (!j.packed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    if (!j.packed) return tfc_status_no_memory(NULL);
     tfc_kernel_parallel_for(ctx, (j.positions + ROWS_PACKED - 1) / ROWS_PACKED, 1, pack_dy, &j);
     // Every part of dw reads packed pieces of dy. If a piece is larger than the second-level cache, parts get more
     // rows, so that dy is read less often.
@@ -522,7 +522,7 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   }
   j.panel_parts = (j.panels + j.panel_part - 1) / j.panel_part;
   tfc_kernel_parallel_for(ctx, j.panel_parts * ((j.rows + j.row_part - 1) / j.row_part), 1, filter_part, &j);
-  return j.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory") : NULL;
+  return j.failed ? tfc_status_no_memory(NULL) : NULL;
 }
 
 static tfc_status run(struct tfc_kernel_ctx *ctx) {

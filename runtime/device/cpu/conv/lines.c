@@ -121,9 +121,9 @@ tfc_status tfc_lines_filter(struct tfc_kernel_ctx *ctx, const struct tfc_patches
   j.columns_up = (j.columns + lane - 1) / lane * lane;
   j.size = p->size[0] * j.filters_up * j.columns_up;
   j.sums = tfc_thread_scratch(TFC_SCRATCH_FILTER, (size_t)(parts * j.size) * sizeof *j.sums);
-  if (!j.sums) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!j.sums) return tfc_status_no_memory(NULL);
   tfc_kernel_parallel_for(ctx, parts, 1, sum_part, &j);
-  if (j.failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (j.failed) return tfc_status_no_memory(NULL);
   tfc_kernel_parallel_for(ctx, p->size[0] * j.columns, 2048 / filters + 1, finish, &j);
   return NULL;
 }

@@ -140,9 +140,9 @@ tfc_status tfc_pieces_filter(struct tfc_kernel_ctx *ctx, const struct tfc_patche
   j.panels = tfc_gemm_panels(filters);
   choose_parts(&j, ctx->env->threads);
   j.sums = tfc_thread_scratch(TFC_SCRATCH_FILTER, (size_t)((j.pieces - 1) * j.rows * filters) * sizeof *j.sums);
-  if (!j.sums) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!j.sums) return tfc_status_no_memory(NULL);
   tfc_kernel_parallel_for(ctx, j.pieces * j.row_parts * j.panel_parts, 1, sum_pieces, &j);
-  if (j.failed) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (j.failed) return tfc_status_no_memory(NULL);
   tfc_kernel_parallel_for(ctx, (j.rows * filters + ELEMENTS - 1) / ELEMENTS, 4, add_sums, &j);
   return NULL;
 }

@@ -98,7 +98,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   }
   if (z.size[0] > TFC_DEPTHWISE_MOST_CELLS || z.size[1] > TFC_DEPTHWISE_MOST_CELLS / z.size[0]) return declined();
   struct depthwise *d = TFC_ARENA_NEW(base->arena, struct depthwise);
-  if (!d) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!d) return tfc_status_no_memory(NULL);
   *d = (struct depthwise){.sizes = z,
                           .shape = base->output_shapes[0],
                           .bordered = base->window != NULL,
@@ -111,7 +111,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
                                                         : d->sizes.in[1];
   d->columns = tfc_arena_alloc(base->arena, (size_t)d->sizes.size[1] * sizeof *d->columns);
   d->starts = tfc_arena_alloc(base->arena, (size_t)(d->remainders + 1) * sizeof *d->starts);
-  if (!d->columns || !d->starts) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!d->columns || !d->starts) return tfc_status_no_memory(NULL);
   meet_columns(d);
   pthread_once(&once, choose);
   d->lines = z.dtype == TFC_FLOAT ? &kernel->of_float : &kernel->of_double;

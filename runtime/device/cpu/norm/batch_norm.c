@@ -31,7 +31,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   const bool gradient = p->variant == GRADIENT;
   if (base->input_dtypes[0] != TFC_FLOAT || base->input_dtypes[gradient ? 3 : 1] != TFC_FLOAT) return declined();
   struct norm *n = TFC_ARENA_NEW(base->arena, struct norm);
-  if (!n) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!n) return tfc_status_no_memory(NULL);
   n->channels_first = tfc_str_starts(tfc_node_attr_string(base->graph, base->node, "data_format", "NHWC"), "NC");
   n->training = tfc_node_attr_bool(base->graph, base->node, "is_training", true);
   n->epsilon = (double)(float)tfc_node_attr_float(base->graph, base->node, "epsilon", 0.0001);

@@ -17,7 +17,7 @@
 // Returns from the `prepare` function if memory runs out.
 #define TFC_CUDA_STATE(p, type, name)                                                                                  \
   type *name = TFC_ARENA_NEW((p)->base->arena, type);                                                                  \
-  if (!name) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");                                          \
+  if (!name) return tfc_status_no_memory(NULL);                                                                        \
   (p)->base->state = name
 
 #define TFC_CUDA_LAUNCHED(l, ...)                                                                                      \

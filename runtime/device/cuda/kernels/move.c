@@ -340,7 +340,7 @@ struct part_list {
 };
 static tfc_status make_list(uint32_t count, struct part_list *out) {
   void *memory = malloc((count + 1u) * (sizeof(void *) + sizeof(int64_t)));
-  if (!memory) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!memory) return tfc_status_no_memory(NULL);
   out->widths = memory;
   out->data = (void **)(out->widths + count + 1);
   return NULL;

@@ -243,7 +243,7 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   cublasComputeType_t compute[3];
   int count = 0;
   struct tfc_cuda_product_plan *p = calloc(1, sizeof *p);
-  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p) return tfc_status_no_memory(NULL);
   p->key = *key;
   pthread_once(&version_once, ask_version);
   tfc_cuda_choice_model(library, p->model);

@@ -307,7 +307,7 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   const struct tfc_cuda_conv *c = &key->conv;
   struct way best = {0};
   struct tfc_cuda_conv_plan *p = calloc(1, sizeof *p);
-  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p) return tfc_status_no_memory(NULL);
   p->key = *key;
   TFC_TRY(s, library->cudnn(library, &handle));
   tfc_cuda_choice_model(library, p->model);

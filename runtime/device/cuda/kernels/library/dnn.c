@@ -312,7 +312,7 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   const struct key *key = bytes;
   struct cudnnContext *handle = NULL;
   struct tfc_cuda_dnn_plan *p = calloc(1, sizeof *p);
-  if (!p) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+  if (!p) return tfc_status_no_memory(NULL);
   p->key = *key;
   tfc_cuda_choice_model(library, p->model);
   const int *known = tfc_cuda_choices_find(&choices, p->model, &p->key, sizeof p->key);

@@ -48,7 +48,7 @@ static inline tfc_status tfc_cuda_plans_add(struct tfc_cuda_plans *p, struct tfc
   pthread_mutex_unlock(&p->lock);
   if (!kept) {
     p->free(fresh);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+    return tfc_status_no_memory(NULL);
   }
   *out = fresh;
   return NULL;
