@@ -4,6 +4,7 @@
 
 #include "profiler/store_private.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -351,46 +352,70 @@ void tfc_store_rollback(struct tfc_store *store) {
   if (!sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-tfc_status tfc_store_put(struct tfc_store *store, enum tfc_store_statement statement, const char *types, ...) {
-  static const char *const sql[] = {
-#define SQL(name, text) text,
-      TFC_STORE_STATEMENTS(SQL)
-#undef SQL
-  };
-  sqlite3_stmt **q = &store->statements[statement];
-  if (!*q && sqlite3_prepare_v3(store->db, sql[statement], -1, SQLITE_PREPARE_PERSISTENT, q, NULL) != SQLITE_OK)
-    return failed(store, "cannot be written");
-  va_list args;
-  va_start(args, types);
-  int at = 0, rc = SQLITE_OK;
-  bool bad = false;
-  for (const char *t = types; *t && rc == SQLITE_OK; t++) {
-    at++;
-    if (*t == 'i') {
-      rc = sqlite3_bind_int64(*q, at, va_arg(args, int64_t));
-    } else if (*t == 'f' || *t == 'F') {
-      double x = va_arg(args, double);
-      bad |= __builtin_isinf(x) || (*t == 'F' && __builtin_isnan(x));
-      rc = __builtin_isnan(x) ? sqlite3_bind_null(*q, at) : sqlite3_bind_double(*q, at, x);
-    } else if (*t == 's' || *t == 'S') {
-      const char *text = va_arg(args, const char *);
-      if (!text && *t == 'S') text = "";
-      rc = sqlite3_bind_text(*q, at, text, -1, SQLITE_STATIC);
-    } else {
-      tfc_str text = va_arg(args, tfc_str);
-      if (!text.data) text.data = "";
-      rc = *t == 'b' ? sqlite3_bind_blob64(*q, at, text.data, text.size, SQLITE_STATIC)
-                     : sqlite3_bind_text64(*q, at, text.data, text.size, SQLITE_STATIC, SQLITE_UTF8);
-    }
+// Writes the text of a statement: "INSERT INTO link (run_id, source) VALUES (?, ?)", "UPDATE run SET label = ?2 WHERE
+// run_id = ?1" or "DELETE FROM op WHERE placement = ?1".
+static void write_sql(struct tfc_text *sql, const char *verb, const struct tfc_store_value *row, size_t count) {
+  tfc_text_printf(sql, "%s", verb);
+  if (strchr(verb, ':')) return; // it is whole
+  if (verb[0] == 'I') {
+    for (size_t i = 0; i < count; i++) tfc_text_printf(sql, "%s%s", i ? ", " : " (", row[i].column);
+    for (size_t i = 0; i < count; i++) tfc_text_printf(sql, "%s", i ? ", ?" : ") VALUES (?");
+    tfc_text_printf(sql, ")");
+    return;
   }
-  va_end(args);
+  for (size_t i = 1; i < count; i++) tfc_text_printf(sql, "%s%s = ?%zu", i > 1 ? ", " : " SET ", row[i].column, i + 1);
+  tfc_text_printf(sql, " WHERE %s = ?1", row[0].column);
+}
+
+static tfc_status prepare(struct tfc_store *store, enum tfc_store_statement statement,
+                          const struct tfc_store_value *row, size_t count) {
+  static const char *const verbs[] = {
+#define VERB(name, verb) verb,
+      TFC_STORE_STATEMENTS(VERB)
+#undef VERB
+  };
   tfc_status s = NULL;
-  if (bad)
+  struct tfc_text sql = {0};
+  write_sql(&sql, verbs[statement], row, count);
+  if (sql.failed) TFC_TRY(s, tfc_status_no_memory("a database"));
+  if (sqlite3_prepare_v3(store->db, sql.data, -1, SQLITE_PREPARE_PERSISTENT, &store->statements[statement], NULL) !=
+      SQLITE_OK)
+    s = failed(store, "cannot be written");
+out:
+  tfc_text_deinit(&sql);
+  return s;
+}
+
+static int bind(sqlite3_stmt *q, int at, const struct tfc_store_value *v) {
+  const char *text = v->text.data ? v->text.data : "";
+  switch (v->type) {
+  case TFC_STORE_NULL: return sqlite3_bind_null(q, at);
+  case TFC_STORE_INTEGER: return sqlite3_bind_int64(q, at, v->integer);
+  case TFC_STORE_REAL: return sqlite3_bind_double(q, at, v->real);
+  case TFC_STORE_TEXT: return sqlite3_bind_text64(q, at, text, v->text.size, SQLITE_STATIC, SQLITE_UTF8);
+  case TFC_STORE_BYTES: return sqlite3_bind_blob64(q, at, text, v->text.size, SQLITE_STATIC);
+  }
+  return SQLITE_MISUSE;
+}
+
+tfc_status tfc_store_put(struct tfc_store *store, enum tfc_store_statement statement, const struct tfc_store_value *row,
+                         size_t count) {
+  if (!store->statements[statement]) TFC_RETURN_IF_ERROR(prepare(store, statement, row, count));
+  sqlite3_stmt *q = store->statements[statement];
+  assert(sqlite3_bind_parameter_count(q) == (int)count);
+  int rc = SQLITE_OK;
+  bool finite = true;
+  for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
+    finite &= row[i].type != TFC_STORE_REAL || __builtin_isfinite(row[i].real);
+    rc = bind(q, (int)i + 1, &row[i]);
+  }
+  tfc_status s = NULL;
+  if (!finite)
     s = tfc_status_make(TFC_INVALID_ARGUMENT, "%s: a time or reward that is not a finite number is not stored",
                         store->path);
-  else if (rc != SQLITE_OK || sqlite3_step(*q) != SQLITE_DONE)
+  else if (rc != SQLITE_OK || sqlite3_step(q) != SQLITE_DONE)
     s = failed(store, "cannot be written");
-  sqlite3_reset(*q);
-  sqlite3_clear_bindings(*q);
+  sqlite3_reset(q);
+  sqlite3_clear_bindings(q);
   return s;
 }

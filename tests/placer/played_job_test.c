@@ -302,9 +302,11 @@ static void learning_goes_on(void **state) {
   tfc_job_outcome_deinit(&out);
   sqlite3 *db = NULL; // keeps what was learned beside it
   assert_int_equal(sqlite3_open(db_path, &db), SQLITE_OK);
-  assert_int_equal(sqlite3_exec(db, "INSERT INTO state SELECT run_id, 'kept', value FROM state WHERE name = 'learned'",
-                                NULL, NULL, NULL),
-                   SQLITE_OK);
+  assert_int_equal(
+      sqlite3_exec(
+          db, "INSERT INTO state (run_id, name, value) SELECT run_id, 'kept', value FROM state WHERE name = 'learned'",
+          NULL, NULL, NULL),
+      SQLITE_OK);
   sqlite3_close(db);
   play.cancel_at = 1, play.batches = 0; // the first batch after resuming is interrupted
   atomic_store(&play.cancel, false);

@@ -63,9 +63,9 @@ static void test_what_it_is(void **state) {
   says("expert", "UPDATE placement SET role = 'baseline', name = 'expert' WHERE placement_id = 0",
        "The answer is the expert's placement: no other was faster.");
   says("again",
-       RIVAL(3, "expert", "ok",
-             700) "INSERT INTO assignment SELECT (SELECT placement FROM placement WHERE placement_id ="
-                  " 3), unit_id, device_id FROM assignment WHERE placement = 1",
+       RIVAL(3, "expert", "ok", 700) "INSERT INTO assignment (placement, unit_id, device_id) SELECT (SELECT placement "
+                                     "FROM placement WHERE placement_id ="
+                                     " 3), unit_id, device_id FROM assignment WHERE placement = 1",
        "The answer is the expert's placement, found again.");
   says("single", "UPDATE assignment SET device_id = 1 WHERE placement = 1",
        "The answer is one device: all of it is on cpu:1.");
@@ -80,7 +80,8 @@ static void test_loads(void **state) {
       " VALUES (1, 4, 'candidate', '#4', 'lns', 1, 'ok', 'measured', 100, 5);"
       "INSERT INTO placement (run_id, placement_id, role, name, algorithm, episode, state, label, median_us, steps)"
       " VALUES (1, 5, 'candidate', '#5', 'heft', 2, 'ok', 'measured', 900, 5);" RIVAL(
-          6, "single:cpu:0", "ok", 450) "INSERT INTO load SELECT placement, CASE placement_id WHEN 0 THEN 200 WHEN 4 "
+          6, "single:cpu:0", "ok", 450) "INSERT INTO load (placement, load_us, samples, at_once) SELECT placement, "
+                                        "CASE placement_id WHEN 0 THEN 200 WHEN 4 "
                                         "THEN 350 WHEN 5 THEN 210 ELSE 500 END,"
                                         " 0, 0 FROM placement;";
   struct tfc_store *db = made("loads", "measured", sql);
@@ -109,13 +110,16 @@ static void test_loads(void **state) {
   tfc_text_deinit(&text);
   tfc_store_close(db);
   // Measured: a step that ends every 250 us with three at once, 600 us on one device.
-  db = made(
-      "rates", "measured",
-      "UPDATE run SET objective = 'throughput', speedup = 2.3, speedup_low = 2.1, speedup_high = 2.6;" RIVAL(
-          6, "single:cpu:0", "ok", 450) "INSERT INTO load SELECT placement, CASE placement_id WHEN 0 THEN 250 "
-                                        "ELSE 600 END, 30, 3 FROM placement;" RIVAL(
-                                            7, "dp", "ok", 640) "INSERT INTO load SELECT placement, 240, 0, 0 FROM "
-                                                                "placement WHERE placement_id = 7;");
+  db =
+      made("rates", "measured",
+           "UPDATE run SET objective = 'throughput', speedup = 2.3, speedup_low = 2.1, speedup_high = 2.6;" RIVAL(
+               6, "single:cpu:0", "ok",
+               450) "INSERT INTO load (placement, load_us, samples, at_once) SELECT placement, CASE placement_id WHEN "
+                    "0 THEN 250 "
+                    "ELSE 600 END, 30, 3 FROM placement;" RIVAL(
+                        7, "dp", "ok",
+                        640) "INSERT INTO load (placement, load_us, samples, at_once) SELECT placement, 240, 0, 0 FROM "
+                             "placement WHERE placement_id = 7;");
   // A load that was only computed has no ratio to one that was measured.
   text = shown(db);
   assert_said(&text, "> answer                 250.0 us measured     1.000x     600.0 us     2 ");
@@ -153,7 +157,8 @@ static void test_moves(void **state) {
   tfc_report_lists_deinit(&lists);
   // With links, d waits for b: 3000 bytes at 4 us and 1 us for 1000 bytes, from 400 on.
   struct tfc_store *db = made("links", "measured",
-                              "INSERT INTO link VALUES (1, 0, 1, 0, 4, 1), (1, 0, 1, 1000, 5, 1), (1, 1, 0, 0, 90, 1)");
+                              "INSERT INTO link (run_id, source, target, bytes, time_us, samples) VALUES (1, 0, 1, 0, "
+                              "4, 1), (1, 0, 1, 1000, 5, 1), (1, 1, 0, 0, 90, 1)");
   assert_ok(tfc_report_critical(db, 1, &lists));
   const uint32_t d = row_of(&lists.tables[3], "node", "net/d");
   assert_near(tfc_table_number(&lists.tables[3], d, "won_us"), 30 - 10); // b's output is 2000 bytes: 5 us times two
@@ -188,7 +193,8 @@ static void test_moves(void **state) {
   tfc_text_deinit(&page);
   tfc_store_close(db);
   // What was simulated counts, not an estimate.
-  static const char tried[] = "INSERT INTO moves_tried SELECT placement, 7, 600 FROM placement WHERE placement_id ="
+  static const char tried[] = "INSERT INTO moves_tried (placement, units, value_us) SELECT placement, 7, 600 FROM "
+                              "placement WHERE placement_id ="
                               " (SELECT best_placement_id FROM run WHERE run_id = 1) AND run_id = 1;";
   char sql[512];
   db = made("tried", "measured", tried);
@@ -203,7 +209,10 @@ static void test_moves(void **state) {
             "shortens the step.\n");
   tfc_text_deinit(&page);
   tfc_store_close(db);
-  snprintf(sql, sizeof sql, "%s INSERT INTO single_move SELECT placement, 1, 1, 2, 0, 1, 12.5 FROM moves_tried", tried);
+  snprintf(sql, sizeof sql,
+           "%s INSERT INTO single_move (placement, unit_id, node_id, operations, source, target, won_us) SELECT "
+           "placement, 1, 1, 2, 0, 1, 12.5 FROM moves_tried",
+           tried);
   db = made("wins", "measured", sql);
   assert_ok(tfc_report_critical(db, 1, &lists));
   assert_int_equal(lists.tables[3].row_count, 1);
@@ -228,7 +237,8 @@ static void test_pieces(void **state) {
   "INSERT INTO cost (run_id, node_id, kind, median_us, q1_us, q3_us, fastest_us, samples) VALUES (1, 0, 'cpu', 100,"   \
   " 100, 100, 100, 2);"                                                                                                \
   "UPDATE op SET duration_ns = 150000 WHERE node_id = 1;"                                                              \
-  "INSERT INTO op SELECT placement, step, 9, node_id, device_id, 250000, 150000, NULL, NULL FROM op WHERE node_id = "  \
+  "INSERT INTO op (placement, step, position, node_id, device_id, start_ns, duration_ns, dispatch_ns, launched_ns) "   \
+  "SELECT placement, step, 9, node_id, device_id, 250000, 150000, NULL, NULL FROM op WHERE node_id = "                 \
   "1;"
   says("pieces", IN_PIECES,
        "What would help most: operations of this path at the run's best rates     100.0 us of   300.0 us  net/b ");
@@ -291,7 +301,8 @@ static void test_partial_peaks(void **state) {
   // A run of an older version did not record it: steps with loops are marked. An operation that ran twice in the step
   // of another graph ran in pieces.
 #define OLDER                                                                                                          \
-  "UPDATE memory SET complete = NULL; INSERT INTO op SELECT placement, step, 9, node_id, device_id, 460000, 1000,"     \
+  "UPDATE memory SET complete = NULL; INSERT INTO op (placement, step, position, node_id, device_id, start_ns, "       \
+  "duration_ns, dispatch_ns, launched_ns) SELECT placement, step, 9, node_id, device_id, 460000, 1000,"                \
   " NULL, NULL FROM op WHERE position = 3;"
   says("loop", OLDER "UPDATE node SET op = 'NextIteration' WHERE node_id = 2", " >15.0 kB ");
   says("in_pieces", OLDER, "  15.0 kB ");

@@ -70,7 +70,9 @@ done
 gzip -dc "$here/runs/throughput.sql.gz" >"$work/gpu.sql"
 rm -f "$work/run.db"
 sqlite3 "$work/run.db" <"$work/gpu.sql" && sqlite3 "$work/run.db" "
-  INSERT INTO work WITH RECURSIVE i(k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM i WHERE k < 29)
+  INSERT INTO work (placement, step, position, kind, name, device_id, node_id, context, stream, start_ns, duration_ns,
+    grid, block, registers, shared_bytes, bytes, direction, transfer, segment)
+  WITH RECURSIVE i(k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM i WHERE k < 29)
   SELECT s.placement, s.step, k, CASE k % 10 WHEN 9 THEN 'copy' ELSE 'kernel' END, 'kernel ' || k, 0, NULL, 1, 7 + k % 3,
     1000 + k / 3 * 30000, 12000 + 1000 * (k % 3), '1x1x1', '128x1x1', 32, 0, 0, CASE k % 10 WHEN 9 THEN 'HtoD' END, NULL, NULL
   FROM i, (SELECT DISTINCT placement, step FROM op) s" || exit 1

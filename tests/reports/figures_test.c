@@ -186,10 +186,12 @@ static void test_verdict(void **state) {
 static void test_medians(void **state) {
   (void)state;
   change("UPDATE run SET objective = 'throughput'");
-  change("INSERT INTO step SELECT p.placement, 900 + n.column1, 'in flight', 0, 0, n.column1, n.column2 * 1000 FROM"
+  change("INSERT INTO step (placement, step, phase, block, traced, start_ns, duration_ns) SELECT p.placement, 900 + "
+         "n.column1, 'in flight', 0, 0, n.column1, n.column2 * 1000 FROM"
          " placement p JOIN run r USING (run_id) JOIN (VALUES (0, 90), (1, 10), (2, 20), (3, 80), (4, 30)) n WHERE"
          " p.placement_id = r.best_placement_id");
-  change("INSERT INTO step SELECT p.placement, 950 + n.column1, 'one by one', 0, 0, n.column1, n.column2 * 1000 FROM"
+  change("INSERT INTO step (placement, step, phase, block, traced, start_ns, duration_ns) SELECT p.placement, 950 + "
+         "n.column1, 'one by one', 0, 0, n.column1, n.column2 * 1000 FROM"
          " placement p JOIN run r USING (run_id) JOIN (VALUES (0, 900), (1, 100), (2, 200), (3, 400)) n WHERE"
          " p.placement_id = r.best_placement_id");
   struct tfc_text page = page_of(-1), terminal = terminal_of(-1);

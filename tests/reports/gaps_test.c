@@ -151,15 +151,19 @@ static void test_overlapping_operations(void **state) {
   enum { TIMES = 40 };
   struct tfc_report_lists lists;
   struct tfc_store *db = made("overlapping", "measured", NULL);
-  char *sql = tfc_format("DELETE FROM op; DELETE FROM transfer; DELETE FROM edge WHERE producer <> 0 OR consumer <> 1;"
-                         "INSERT INTO edge SELECT run_id, 9, 1, output, 0, bytes FROM edge;"
-                         "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < %d) INSERT INTO op"
-                         " SELECT 1, 0, 2 * n, 0, 0, 1000 * n - 500, 100000, NULL, NULL FROM k UNION ALL"
-                         " SELECT 1, 0, 2 * n + 1, 1, 1, 1000 * n, 200000, NULL, NULL FROM k;"
-                         "WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < %d) INSERT INTO"
-                         " transfer SELECT 1, 0, 0, 0, 0, 0, 1, 8, 600, 300 UNION ALL"
-                         " SELECT 1, 0, n, 1, 0, 1, 0, 8, 1000 * n - 800, 200 FROM k",
-                         TIMES, TIMES);
+  char *sql =
+      tfc_format("DELETE FROM op; DELETE FROM transfer; DELETE FROM edge WHERE producer <> 0 OR consumer <> 1;"
+                 "INSERT INTO edge (run_id, edge_id, producer, output, consumer, bytes) SELECT run_id, 9, 1, output, "
+                 "0, bytes FROM edge;"
+                 "WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < %d) INSERT INTO op "
+                 "(placement, step, position, node_id, device_id, start_ns, duration_ns, dispatch_ns, launched_ns)"
+                 " SELECT 1, 0, 2 * n, 0, 0, 1000 * n - 500, 100000, NULL, NULL FROM k UNION ALL"
+                 " SELECT 1, 0, 2 * n + 1, 1, 1, 1000 * n, 200000, NULL, NULL FROM k;"
+                 "WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < %d) INSERT INTO"
+                 " transfer (placement, step, position, node_id, output, source, target, bytes, start_ns, duration_ns) "
+                 "SELECT 1, 0, 0, 0, 0, 0, 1, 8, 600, 300 UNION ALL"
+                 " SELECT 1, 0, n, 1, 0, 1, 0, 8, 1000 * n - 800, 200 FROM k",
+                 TIMES, TIMES);
   char *error = NULL;
   if (sqlite3_exec(tfc_store_handle(db), sql, NULL, NULL, &error) != SQLITE_OK) fail_msg("%s", error);
   free(sql);

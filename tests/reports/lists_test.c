@@ -226,9 +226,11 @@ static void test_node_in_a_loop(void **state) {
   snprintf(file, sizeof file, "%s/loop.db", folder);
   assert_ok(write_by_hand(file, "measured"));
   change_database(file,
-                  "INSERT INTO op SELECT placement, step, position + 100 * k, node_id, device_id, start_ns + k,"
+                  "INSERT INTO op (placement, step, position, node_id, device_id, start_ns, duration_ns, dispatch_ns, "
+                  "launched_ns) SELECT placement, step, position + 100 * k, node_id, device_id, start_ns + k,"
                   " duration_ns, dispatch_ns, launched_ns FROM op, (SELECT 1 AS k UNION SELECT 2) WHERE node_id = 4;"
-                  " INSERT INTO op_total SELECT placement, node_id, device_id, COUNT(*), AVG(duration_ns),"
+                  " INSERT INTO op_total (placement, node_id, device_id, samples, median_ns, fastest_ns, total_ns) "
+                  "SELECT placement, node_id, device_id, COUNT(*), AVG(duration_ns),"
                   " MIN(duration_ns), SUM(duration_ns) FROM op WHERE node_id = 4 GROUP BY 1, 2, 3");
   assert_ok(tfc_store_open(file, &(struct tfc_store_options){.purpose = "test"}, &db));
   assert_ok(tfc_report_nodes(db, -1, &lists));
@@ -255,7 +257,8 @@ static void test_node_outside_the_step(void **state) {
   (void)state;
   struct tfc_report_lists lists;
   struct tfc_store *db = made("outside", "measured",
-                              "INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns,"
+                              "INSERT INTO op_total (placement, node_id, device_id, samples, median_ns, fastest_ns, "
+                              "total_ns) SELECT placement, node_id, device_id, 2, duration_ns, duration_ns,"
                               " 2 * duration_ns FROM op WHERE step = 0; DELETE FROM op WHERE node_id = 2");
   assert_ok(tfc_report_nodes(db, -1, &lists));
   const struct tfc_table *t = &lists.tables[0];
@@ -547,7 +550,8 @@ static void test_interrupted_operation(void **state) {
       "UPDATE node SET flops = 10000 * (node_id + 1) WHERE node_id < 2;"
       "INSERT INTO cost (run_id, node_id, kind, median_us, q1_us, q3_us, fastest_us, samples) VALUES (1, 0, 'cpu', 100,"
       " 100, 100, 100, 2), (1, 1, 'cpu', 300, 300, 300, 300, 2);"
-      "WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < 4) INSERT INTO op SELECT"
+      "WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < 4) INSERT INTO op (placement, step, "
+      "position, node_id, device_id, start_ns, duration_ns, dispatch_ns, launched_ns) SELECT"
       " placement, n, position, node_id, device_id, start_ns, duration_ns, dispatch_ns, launched_ns FROM op, k WHERE"
       " step = 0;"
       "UPDATE op SET duration_ns = 8300000 WHERE node_id = 1 AND step = 0;"

@@ -216,14 +216,17 @@ static void test_roofline(void **state) {
     char file[128];
     snprintf(file, sizeof file, "%s/roofline%d.db", folder, loop);
     assert_ok(write_by_hand(file, "measured"));
-    change_database(file, "UPDATE node SET flops = 3e6, bytes_touched = 1e6 WHERE node_id = 1;"
-                          "UPDATE node SET flops = NULL WHERE node_id <> 1;"
-                          "UPDATE op SET duration_ns = 75000 WHERE node_id = 1;"
-                          "INSERT INTO op SELECT placement, step, position + 100 * k, node_id, device_id, start_ns +"
-                          " 75000 * k, duration_ns, dispatch_ns, launched_ns FROM op, (SELECT 1 AS k UNION SELECT 2"
-                          " UNION SELECT 3) WHERE node_id = 1;"
-                          "INSERT INTO op_total SELECT placement, node_id, device_id, 2, 400000, 400000, 800000 FROM op"
-                          " WHERE step = 0 GROUP BY node_id, placement, device_id");
+    change_database(
+        file, "UPDATE node SET flops = 3e6, bytes_touched = 1e6 WHERE node_id = 1;"
+              "UPDATE node SET flops = NULL WHERE node_id <> 1;"
+              "UPDATE op SET duration_ns = 75000 WHERE node_id = 1;"
+              "INSERT INTO op (placement, step, position, node_id, device_id, start_ns, duration_ns, dispatch_ns, "
+              "launched_ns) SELECT placement, step, position + 100 * k, node_id, device_id, start_ns +"
+              " 75000 * k, duration_ns, dispatch_ns, launched_ns FROM op, (SELECT 1 AS k UNION SELECT 2"
+              " UNION SELECT 3) WHERE node_id = 1;"
+              "INSERT INTO op_total (placement, node_id, device_id, samples, median_ns, fastest_ns, total_ns) SELECT "
+              "placement, node_id, device_id, 2, 400000, 400000, 800000 FROM op"
+              " WHERE step = 0 GROUP BY node_id, placement, device_id");
     if (loop) change_database(file, "UPDATE node SET op = 'NextIteration' WHERE node_id = 3");
     assert_ok(tfc_store_open(file, &(struct tfc_store_options){0}, &db));
     plot_query(db, "roofline.gp", "types", &types);
@@ -347,7 +350,8 @@ static void test_learning_of_loads(void **state) {
   (void)state;
   struct tfc_store *other = open_changed(
       "loads",
-      "UPDATE run SET objective = 'throughput'; INSERT INTO device_load SELECT p.placement, d.device_id, 1000 * "
+      "UPDATE run SET objective = 'throughput'; INSERT INTO device_load (placement, device_id, load_us) SELECT "
+      "p.placement, d.device_id, 1000 * "
       "(d.device_id + 1) - p.episode FROM placement p JOIN device d ON d.run_id = p.run_id AND d.device_id < 3 "
       "WHERE p.episode IS NOT NULL");
   struct tfc_table episodes = {0}, best = {0}, what = {0}, points = {0};

@@ -39,16 +39,19 @@ static int set_up(void **state) {
   snprintf(sample_path, sizeof sample_path, "%s/sample.db", folder);
   assert_ok(write_by_hand(path, "measured"));
   assert_ok(sample_run_write(sample_path, 5, &sample));
-  change("INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
+  change("INSERT INTO op_total (placement, node_id, device_id, samples, median_ns, fastest_ns, total_ns) SELECT "
+         "placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
          " op WHERE step = 0");
   change("UPDATE node SET flops = 1000 * (node_id + 1) WHERE node_id < 3");
   // The expert has a on the other device, and all else where the answer has it.
   change("INSERT INTO placement (run_id, placement_id, role, name, state, label, median_us, steps) VALUES"
          " (1, 7, 'baseline', 'expert', 'ok', 'measured', 900, 30)");
-  change("INSERT INTO assignment SELECT e.placement, a.unit_id, CASE a.unit_id WHEN 0 THEN 1 ELSE a.device_id END FROM"
+  change("INSERT INTO assignment (placement, unit_id, device_id) SELECT e.placement, a.unit_id, CASE a.unit_id WHEN 0 "
+         "THEN 1 ELSE a.device_id END FROM"
          " assignment a JOIN placement p USING (placement) JOIN placement e ON e.name = 'expert' WHERE p.name ="
          " 'answer'");
-  change("INSERT INTO warning WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 7) SELECT 1, n,"
+  change("INSERT INTO warning (run_id, number, text) WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i "
+         "WHERE n < 7) SELECT 1, n,"
          " 'load <' || n || '> on a machine of which there is so much to say that it takes two lines' FROM i");
   assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
   assert_ok(tfc_report_html(store, -1, &html));
@@ -221,14 +224,14 @@ static void test_map(void **state) {
 static void test_moved_map(void **state) {
   (void)state;
   char *html = page_of_changed(
-      "moved",
-      "INSERT INTO edge (run_id, edge_id, producer, output, consumer, bytes) VALUES (1, 90, 0, 0, 4, 1000);"
-      " INSERT INTO node (run_id, node_id, unit_id, name, op) VALUES (1, 90, 0, 'net/w', 'Const');"
-      " INSERT INTO edge (run_id, edge_id, producer, output, consumer, bytes) VALUES (1, 91, 90, 0, 4, 9000);"
-      " INSERT INTO transfer (placement, step, position, node_id, output, source, target, bytes, start_ns,"
-      " duration_ns) SELECT DISTINCT placement, step, 900, 90, 0, 0, 1, 9000, 1000, 1000 FROM op;"
-      " INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
-      " op WHERE step = 0");
+      "moved", "INSERT INTO edge (run_id, edge_id, producer, output, consumer, bytes) VALUES (1, 90, 0, 0, 4, 1000);"
+               " INSERT INTO node (run_id, node_id, unit_id, name, op) VALUES (1, 90, 0, 'net/w', 'Const');"
+               " INSERT INTO edge (run_id, edge_id, producer, output, consumer, bytes) VALUES (1, 91, 90, 0, 4, 9000);"
+               " INSERT INTO transfer (placement, step, position, node_id, output, source, target, bytes, start_ns,"
+               " duration_ns) SELECT DISTINCT placement, step, 900, 90, 0, 0, 1, 9000, 1000, 1000 FROM op;"
+               " INSERT INTO op_total (placement, node_id, device_id, samples, median_ns, fastest_ns, total_ns) SELECT "
+               "placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
+               " op WHERE step = 0");
   char *map = part(html, "<section id=\"map\">", "</section>");
   tells(map, "16.0 kB go to another device, most of it:</p>\n<ol class=\"cuts\"><li>9.0 kB of net/w to net/e</li>\n");
   tells(map, "<li>1.0 kB of net/a to net/c</li>");
@@ -272,16 +275,16 @@ static void test_nested_map(void **state) {
 static void test_many_devices(void **state) {
   (void)state;
   char *html = page_of_changed(
-      "many",
-      "WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < 79) INSERT INTO device (run_id,"
-      " device_id, name, kind, label) SELECT 1, n, 'cpu:' || n, 'cpu', 'measured' FROM k;"
-      " UPDATE op SET device_id = 79 WHERE device_id = 1; UPDATE busy SET device_id = 79 WHERE device_id = 1;"
-      " UPDATE memory SET device_id = 79 WHERE device_id = 1;"
-      " UPDATE assignment SET device_id = 79 WHERE device_id = 1;"
-      " UPDATE transfer SET source = CASE source WHEN 1 THEN 79 ELSE 0 END,"
-      " target = CASE target WHEN 1 THEN 79 ELSE 0 END;"
-      " INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
-      " op WHERE step = 0");
+      "many", "WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < 79) INSERT INTO device (run_id,"
+              " device_id, name, kind, label) SELECT 1, n, 'cpu:' || n, 'cpu', 'measured' FROM k;"
+              " UPDATE op SET device_id = 79 WHERE device_id = 1; UPDATE busy SET device_id = 79 WHERE device_id = 1;"
+              " UPDATE memory SET device_id = 79 WHERE device_id = 1;"
+              " UPDATE assignment SET device_id = 79 WHERE device_id = 1;"
+              " UPDATE transfer SET source = CASE source WHEN 1 THEN 79 ELSE 0 END,"
+              " target = CASE target WHEN 1 THEN 79 ELSE 0 END;"
+              " INSERT INTO op_total (placement, node_id, device_id, samples, median_ns, fastest_ns, total_ns) SELECT "
+              "placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
+              " op WHERE step = 0");
   char *map = part(html, "<section id=\"map\">", "</section>");
   tells(map, "cpu:79 218.0 us</span>");
   tells(map, "Some devices have the same colour");
@@ -590,15 +593,17 @@ static void test_endings(void **state) {
        "answer took 600.0 us.");
   // Two blocks of the turns that choose, for each of the two: medians of 400 and 900 (geometric mean 600), 250 and
   // 1000.
+  ends("INSERT INTO step (placement, step, phase, block, traced, start_ns, duration_ns) SELECT placement, 800 + "
+       "column1, 'choose', column1 / 3, 0, 0, 1000 * column2 FROM placement,"
+       " (VALUES (0, 400), (1, 9000), (2, 10), (3, 900)) WHERE placement_id = 20; INSERT INTO step (placement, step, "
+       "phase, block, traced, start_ns, duration_ns) SELECT placement, 800"
+       " + column1, 'choose', column1, 0, 0, 1000 * column2 FROM placement, (VALUES (0, 250), (1, 1000)) WHERE name ="
+       " 'answer'",
+       "The best candidate seen is number 3 by lns, 550.0 us when it was measured: it lost in the turns that chose the "
+       "answer, 600.0 us there and the answer 500.0 us; in the turns after them the answer took 600.0 us.");
   ends(
-      "INSERT INTO step SELECT placement, 800 + column1, 'choose', column1 / 3, 0, 0, 1000 * column2 FROM placement,"
-      " (VALUES (0, 400), (1, 9000), (2, 10), (3, 900)) WHERE placement_id = 20; INSERT INTO step SELECT placement, 800"
-      " + column1, 'choose', column1, 0, 0, 1000 * column2 FROM placement, (VALUES (0, 250), (1, 1000)) WHERE name ="
-      " 'answer'",
-      "The best candidate seen is number 3 by lns, 550.0 us when it was measured: it lost in the turns that chose the "
-      "answer, 600.0 us there and the answer 500.0 us; in the turns after them the answer took 600.0 us.");
-  ends(
-      "UPDATE placement SET final_median_us = 620, final_steps = 9 WHERE placement_id = 20; INSERT INTO step SELECT"
+      "UPDATE placement SET final_median_us = 620, final_steps = 9 WHERE placement_id = 20; INSERT INTO step "
+      "(placement, step, phase, block, traced, start_ns, duration_ns) SELECT"
       " placement, 900, 'final', 0, 0, 0, 620000 FROM placement WHERE placement_id = 20",
       "The best candidate seen is number 3 by lns, 550.0 us when it was measured, 620.0 us in the final turns: it lost "
       "there, the answer took 600.0 us.");

@@ -49,13 +49,16 @@ static int set_up(void **state) {
   change("UPDATE run SET speedup = 2, speedup_low = 1.9, speedup_high = 2.125, bound_us = 480, bound_name ="
          " 'critical path', tau = 0.75, tau_placements = 4, cpu_model = 'a model', message = 'Said by the program.',"
          " command = 'tfc-place --graph net.pb' WHERE run_id = 1");
-  change("INSERT INTO op_total SELECT placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
+  change("INSERT INTO op_total (placement, node_id, device_id, samples, median_ns, fastest_ns, total_ns) SELECT "
+         "placement, node_id, device_id, 2, duration_ns, duration_ns, 2 * duration_ns FROM"
          " op WHERE step = 0");
   change("UPDATE busy SET launch_ns = 10000, transfer_ns = 20000, dependency_ns = 30000, end_ns = 40000,"
          " launch_gap_ns = 7000 WHERE placement = 1");
-  change("INSERT INTO step SELECT 1, 10 + n.column1, 'in flight', 0, 0, 0, 1000 * n.column2 FROM (VALUES (0, 310),"
+  change("INSERT INTO step (placement, step, phase, block, traced, start_ns, duration_ns) SELECT 1, 10 + n.column1, "
+         "'in flight', 0, 0, 0, 1000 * n.column2 FROM (VALUES (0, 310),"
          " (1, 290), (2, 300)) n");
-  change("INSERT INTO step SELECT 1, 20 + n.column1, 'one by one', 0, 0, 0, 1000 * n.column2 FROM (VALUES (0, 500),"
+  change("INSERT INTO step (placement, step, phase, block, traced, start_ns, duration_ns) SELECT 1, 20 + n.column1, "
+         "'one by one', 0, 0, 0, 1000 * n.column2 FROM (VALUES (0, 500),"
          " (1, 520), (2, 700), (3, 510)) n");
   // The third run gets virtual devices of one GPU and a graph with a long name, and was killed.
   change("UPDATE device SET memory_space = 5, math = 'TF32' WHERE run_id = 3");
@@ -68,7 +71,8 @@ static int set_up(void **state) {
   change("UPDATE placement SET median_us = 1200, q1_us = 1150, q3_us = 1300 WHERE placement = 2");
   change("UPDATE placement SET steps = 10 WHERE placement < 3");
   change("DELETE FROM memory WHERE placement = 2 AND device_id = 0");
-  change("INSERT INTO step SELECT p.column1, 100 + n.column1, 'final', 0, 0, 0, 1000 * p.column1 * n.column2 FROM"
+  change("INSERT INTO step (placement, step, phase, block, traced, start_ns, duration_ns) SELECT p.column1, 100 + "
+         "n.column1, 'final', 0, 0, 0, 1000 * p.column1 * n.column2 FROM"
          " (VALUES (1), (2)) p, (VALUES (0, 590), (1, 592), (2, 594), (3, 596), (4, 598), (5, 602), (6, 604), (7, 606),"
          " (8, 608), (9, 610)) n");
   assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
@@ -492,7 +496,8 @@ static void many_moves(void **state) {
     change_database(
         file, "WITH RECURSIVE k(n) AS (SELECT 10 UNION ALL SELECT n + 1 FROM k WHERE n < 22) INSERT INTO node (run_id,"
               " node_id, name, op, unit_id) SELECT run_id, n, 's' || n || '/x', 'Relu', n FROM k, run");
-    char *sql = tfc_format("INSERT INTO assignment SELECT p.placement, n.unit_id, p.placement = 2 AND n.unit_id < %d"
+    char *sql = tfc_format("INSERT INTO assignment (placement, unit_id, device_id) SELECT p.placement, n.unit_id, "
+                           "p.placement = 2 AND n.unit_id < %d"
                            " FROM placement p JOIN node n USING (run_id) WHERE n.unit_id >= 10",
                            10 + moved);
     change_database(file, sql);
