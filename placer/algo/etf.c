@@ -5,8 +5,14 @@
 
 #include "placer/algo/etf.h"
 #include "placer/algo/lister.h"
+#include "runtime/base/heap.h"
 
 #define WINDOW 48
+
+static inline bool ranks_before(const uint32_t *rank, uint32_t a, uint32_t b) {
+  return rank[a] < rank[b];
+}
+TFC_HEAP(waiting, uint32_t, const uint32_t *, ranks_before)
 
 tfc_status tfc_etf_run(const struct tfc_problem *p, const struct tfc_budget *budget, const uint32_t *favourite,
                        struct tfc_solution *out, uint64_t *out_evaluations) {
@@ -18,23 +24,8 @@ tfc_status tfc_etf_run(const struct tfc_problem *p, const struct tfc_budget *bud
   if (!heap) return tfc_status_no_memory("m-ETF");
   TFC_TRY(s, tfc_lister_init(&l, p, false));
   for (uint32_t done = 0; done < p->node_count; done++) {
-    for (; seen < l.ready_count; seen++) {
-      uint32_t n = l.ready[seen];
-      size_t i = count++;
-      for (; i && p->rank[heap[(i - 1) / 2]] > p->rank[n]; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-      heap[i] = n;
-    }
-    while (held < WINDOW && count) {
-      window[held++] = heap[0];
-      uint32_t last = heap[--count];
-      size_t i = 0;
-      for (size_t child; (child = 2 * i + 1) < count; i = child) {
-        if (child + 1 < count && p->rank[heap[child + 1]] < p->rank[heap[child]]) child++;
-        if (p->rank[heap[child]] >= p->rank[last]) break;
-        heap[i] = heap[child];
-      }
-      if (count) heap[i] = last;
-    }
+    while (seen < l.ready_count) waiting_push(heap, count++, l.ready[seen++], p->rank);
+    while (held < WINDOW && count) window[held++] = waiting_pop(heap, count--, p->rank);
     uint32_t best = TFC_NONE, where = TFC_NONE;
     int64_t soonest = TFC_TIME_MAX;
     for (uint32_t k = 0; k < held; k++)

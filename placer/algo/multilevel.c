@@ -10,6 +10,7 @@
 #include "placer/search/anneal.h"
 #include "placer/search/local.h"
 #include "placer/simulate/loads.h"
+#include "runtime/base/heap.h"
 
 struct gain {
   double value;
@@ -56,22 +57,11 @@ static struct gain best_move(struct passer *q, uint32_t cluster, double now, uin
   return best;
 }
 
-static void heap_push(struct gain *heap, uint32_t count, struct gain g) {
-  uint32_t i = count;
-  for (; i && heap[(i - 1) / 2].value < g.value; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = g;
+static inline bool gains_more(const void *none, struct gain a, struct gain b) {
+  (void)none;
+  return a.value > b.value;
 }
-static struct gain heap_pop(struct gain *heap, uint32_t count) { // `count` before the pop
-  struct gain top = heap[0], last = heap[count - 1];
-  uint32_t i = 0;
-  for (uint32_t child; (child = 2 * i + 1) < count - 1; i = child) {
-    if (child + 1 < count - 1 && heap[child + 1].value > heap[child].value) child++;
-    if (heap[child].value <= last.value) break;
-    heap[i] = heap[child];
-  }
-  heap[i] = last;
-  return top;
-}
+TFC_HEAP(gains, struct gain, const void *, gains_more)
 
 // Makes one pass; true: the placement became better.
 static bool fm_pass(struct passer *q, uint32_t clusters, struct tfc_meter *meter, struct gain *heap,
@@ -81,18 +71,18 @@ static bool fm_pass(struct passer *q, uint32_t clusters, struct tfc_meter *meter
   uint64_t excess = tfc_loads_excess(&q->loads), best_excess = excess;
   for (uint32_t c = 0; c < clusters; c++) {
     struct gain g = best_move(q, c, now, excess);
-    if (g.value > -INFINITY) heap_push(heap, count++, g);
+    if (g.value > -INFINITY) gains_push(heap, count++, g, NULL);
     if (!tfc_meter_spend(meter, 15)) break;
   }
   while (count && downhill < 200 + clusters / 20 && !meter->over) {
-    struct gain g = heap_pop(heap, count--);
+    struct gain g = gains_pop(heap, count--, NULL);
     struct gain fresh = best_move(q, g.cluster, now, excess);
     tfc_meter_spend(meter, 15);
     if (fresh.value == -INFINITY) continue;
     // The cluster's gain has fallen since it was put on the heap: it is put back with its present gain, and others are
     // tried first.
     if (count && fresh.value < heap[0].value - 1e-12 && fresh.value < g.value - 1e-12) {
-      heap_push(heap, count++, fresh);
+      gains_push(heap, count++, fresh, NULL);
       continue;
     }
     done[moved++] = (struct gain){0, g.cluster, q->loads.device[q->member[q->first[g.cluster]]]};

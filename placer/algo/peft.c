@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "placer/algo/lister.h"
+#include "runtime/base/heap.h"
 
 // Fills the table: one column per device where links differ; one per class where all links are alike, because devices
 // of one class differ only by their links.
@@ -36,22 +37,10 @@ static void fill_oct(const struct tfc_problem *p, double *oct) {
   }
 }
 
-static void sift(uint32_t *heap, size_t count, const double *rank, uint32_t node) { // push
-  size_t i = count;
-  for (; i && rank[heap[(i - 1) / 2]] < rank[node]; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = node;
+static inline bool ranks_above(const double *rank, uint32_t a, uint32_t b) {
+  return rank[a] > rank[b];
 }
-static uint32_t take(uint32_t *heap, size_t count, const double *rank) { // pop; `count` before
-  uint32_t top = heap[0], last = heap[count - 1];
-  size_t i = 0;
-  for (size_t child; (child = 2 * i + 1) < count - 1; i = child) {
-    if (child + 1 < count - 1 && rank[heap[child + 1]] > rank[heap[child]]) child++;
-    if (rank[heap[child]] <= rank[last]) break;
-    heap[i] = heap[child];
-  }
-  heap[i] = last;
-  return top;
-}
+TFC_HEAP(ready, uint32_t, const double *, ranks_above)
 
 static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *evaluator, const struct tfc_budget *budget,
                           struct tfc_solution *out, uint64_t *out_evaluations) {
@@ -70,9 +59,9 @@ static tfc_status propose(const struct tfc_problem *p, struct tfc_evaluator *eva
   for (uint32_t n = 0; n < p->node_count; n++)
     for (uint32_t d = 0; d < p->device_count; d++) rank[n] += oct[(size_t)n * p->device_count + d];
   for (uint32_t i = 0;; i++) {
-    while (seen < l.ready_count) sift(heap, count++, rank, l.ready[seen++]);
+    while (seen < l.ready_count) ready_push(heap, count++, l.ready[seen++], rank);
     if (!count) break;
-    const uint32_t n = take(heap, count--, rank);
+    const uint32_t n = ready_pop(heap, count--, rank);
     uint32_t best = TFC_NONE;
     double least = 0;
     for (uint32_t d = 0; d < p->device_count; d++) {

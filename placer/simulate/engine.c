@@ -82,26 +82,21 @@ static uint32_t heap_drop_root(struct tfc_engine_transfer *t, uint32_t root) {
   return result;
 }
 
+static inline bool is_less(const void *none, uint32_t a, uint32_t b) {
+  (void)none;
+  return a < b;
+}
+TFC_HEAP(indices, uint32_t, const void *, is_less)
+
 static void walk_push(struct tfc_engine *e, uint32_t transfer) {
   if (!tfc_array_push(&e->walk, transfer)) {
     e->failed = true;
     return;
   }
-  uint32_t *heap = e->walk.data;
-  size_t i = e->walk.count - 1;
-  for (; i && heap[(i - 1) / 2] > transfer; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = transfer;
+  indices_push(e->walk.data, e->walk.count - 1, transfer, NULL);
 }
 static uint32_t walk_pop(struct tfc_engine *e) {
-  uint32_t *heap = e->walk.data, top = heap[0], last = heap[--e->walk.count];
-  size_t i = 0, count = e->walk.count;
-  for (size_t child; (child = 2 * i + 1) < count; i = child) {
-    if (child + 1 < count && heap[child + 1] < heap[child]) child++;
-    if (heap[child] >= last) break;
-    heap[i] = heap[child];
-  }
-  if (count) heap[i] = last;
-  return top;
+  return indices_pop(e->walk.data, e->walk.count--, NULL);
 }
 
 INLINE void touch_wire(struct tfc_engine *e, uint32_t wire, uint32_t *touched) {

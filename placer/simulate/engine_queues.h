@@ -3,6 +3,7 @@
 #define TFC_PLACER_SIMULATE_ENGINE_QUEUES_H
 
 #include "placer/simulate/engine.h"
+#include "runtime/base/heap.h"
 
 #define EVENT_TRANSFER TFC_ENGINE_TRANSFER
 #define INLINE static inline __attribute__((always_inline))
@@ -78,36 +79,23 @@ INLINE uint64_t tree_without(const struct tfc_engine *e, uint32_t leaf, uint32_t
 
 // --- The heap of events --------------------------------------------------------------------------------------------
 
+INLINE bool ends_before(const void *none, struct tfc_engine_event a, struct tfc_engine_event b) {
+  (void)none;
+  return a.time < b.time;
+}
+TFC_HEAP(events, struct tfc_engine_event, const void *, ends_before)
+
 INLINE void event_push(struct tfc_engine *e, int64_t time, uint32_t item) {
   uint32_t i = e->scalars->event_count;
   if (__builtin_expect(i >= e->events.capacity, 0) && !tfc_array_reserve(&e->events, i + 1)) {
     e->failed = true;
     return;
   }
-  struct tfc_engine_event *heap = e->events.data;
   e->scalars->event_count = i + 1;
-  while (i) {
-    uint32_t parent = (i - 1) / 2;
-    if (heap[parent].time <= time) break;
-    heap[i] = heap[parent];
-    i = parent;
-  }
-  heap[i] = (struct tfc_engine_event){time, item};
+  events_push(e->events.data, i, (struct tfc_engine_event){time, item}, NULL);
 }
 INLINE uint32_t event_pop(struct tfc_engine *e) {
-  struct tfc_engine_event *heap = e->events.data, last;
-  uint32_t item = heap[0].item, count = --e->scalars->event_count, i = 0;
-  last = heap[count];
-  for (;;) {
-    uint32_t child = 2 * i + 1;
-    if (child >= count) break;
-    if (child + 1 < count && heap[child + 1].time < heap[child].time) child++;
-    if (heap[child].time >= last.time) break;
-    heap[i] = heap[child];
-    i = child;
-  }
-  heap[i] = last;
-  return item;
+  return events_pop(e->events.data, e->scalars->event_count--, NULL).item;
 }
 
 // Adds an end at `time`: on a leaf or, if `leaf` is TFC_NONE, to the heap.

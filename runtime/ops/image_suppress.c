@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/heap.h"
 #include "runtime/ops/image_scale.h"
 #include "runtime/ops/math_elementwise.h"
 #include "runtime/ops/row.h"
@@ -13,31 +14,11 @@ struct scored {
   int32_t box, compared; // compared: how many of the chosen boxes this one was compared with
 };
 // Whether box `a` is better than `b`: of two with equal scores, the one that comes first.
-static bool better(const struct scored *a, const struct scored *b) {
-  return a->score != b->score ? a->score > b->score : a->box < b->box;
+static inline bool better(const void *none, struct scored a, struct scored b) {
+  (void)none;
+  return a.score != b.score ? a.score > b.score : a.box < b.box;
 }
-
-// Restores a heap with the best box on top.
-static void sift_down(struct scored *heap, int64_t n, int64_t i) {
-  for (;;) {
-    int64_t best = i;
-    for (int64_t child = 2 * i + 1; child <= 2 * i + 2 && child < n; child++)
-      if (better(&heap[child], &heap[best])) best = child;
-    if (best == i) return;
-    struct scored t = heap[i];
-    heap[i] = heap[best];
-    heap[best] = t;
-    i = best;
-  }
-}
-static void heap_push(struct scored *heap, int64_t n, struct scored x) {
-  heap[n] = x;
-  for (int64_t i = n; i > 0 && better(&heap[i], &heap[(i - 1) / 2]); i = (i - 1) / 2) {
-    struct scored t = heap[i];
-    heap[i] = heap[(i - 1) / 2];
-    heap[(i - 1) / 2] = t;
-  }
-}
+TFC_HEAP(boxes, struct scored, const void *, better)
 
 // Like C++'s std::min and std::max, these give the first operand if one is NaN.
 static float less(float a, float b) {
@@ -72,17 +53,15 @@ static float stored(const struct suppression *p, float x) {
   return p->half ? tfc_half_to_float(tfc_float_to_half(x)) : x;
 }
 // Chooses among the candidates in heap [n]; chosen and scores have room for p->most. Returns how many were chosen.
-static int64_t suppress(const struct suppression *p, struct scored *heap, int64_t count, int32_t *chosen,
+static int64_t suppress(const struct suppression *p, struct scored *heap, size_t count, int32_t *chosen,
                         float *scores) {
   int64_t kept = 0;
   float scale = p->sigma > 0 ? stored(p, -0.5f / p->sigma) : 0;
-  for (int64_t i = count / 2; i-- > 0;) sift_down(heap, count, i);
+  for (size_t i = count / 2; i-- > 0;) boxes_sink(heap, count, i, heap[i], NULL);
   while (kept < p->most && count > 0) {
-    struct scored next = heap[0];
+    struct scored next = boxes_pop(heap, count--, NULL);
     float before = next.score;
     bool dropped = false;
-    heap[0] = heap[--count];
-    sift_down(heap, count, 0);
     for (int64_t j = kept; !dropped && j-- > next.compared;) {
       float s = stored(p, similarity(p, next.box, chosen[j]));
       if (p->sigma > 0) {
@@ -100,7 +79,7 @@ static int64_t suppress(const struct suppression *p, struct scored *heap, int64_
       chosen[kept] = next.box;
       scores[kept++] = next.score;
     } else if (next.score > p->least) {
-      heap_push(heap, count++, next);
+      boxes_push(heap, count++, next, NULL);
     }
   }
   return kept;
@@ -164,7 +143,7 @@ static tfc_status non_max_suppression(struct tfc_kernel_ctx *ctx) {
     float score = ops_pixel(scores, i);
     if (score > p.least) heap[count++] = (struct scored){score, (int32_t)i, 0};
   }
-  int64_t kept = suppress(&p, heap, count, chosen, chosen_scores), size = state->padded ? given : kept;
+  int64_t kept = suppress(&p, heap, (size_t)count, chosen, chosen_scores), size = state->padded ? given : kept;
   TFC_TRY(s, tfc_kernel_output(ctx, 0, TFC_INT32, &TFC_SHAPE(size), &y));
   for (int64_t i = 0; i < size; i++) ((int32_t *)y->data)[i] = i < kept ? chosen[i] : 0;
   if (ctx->output_count > 2) {
@@ -246,7 +225,7 @@ static tfc_status combined(struct tfc_kernel_ctx *ctx) {
         memcpy(corners + 4 * i, all + (i * sets + (sets > 1 ? c : 0)) * 4, 16);
       }
       struct suppression p = {.boxes = corners, .n = n, .most = most, .threshold = threshold, .least = least};
-      int64_t kept = suppress(&p, heap, count, chosen, chosen_scores);
+      int64_t kept = suppress(&p, heap, (size_t)count, chosen, chosen_scores);
       for (int64_t i = 0; i < kept; i++)
         found[found_count++] = (struct detection){chosen_scores[i], chosen[i], (int32_t)c};
     }

@@ -7,6 +7,7 @@
 #include <tgmath.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/heap.h"
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/row.h"
 #include "runtime/ops/sparse_common.h"
@@ -124,34 +125,22 @@ static bool active(const struct beam *b) {
   return b->new.total != never;
 }
 
-// Restores the heap of the `width` best beams, which has the worst at the front; of equal beams the earlier one stays.
-static void sift_down(struct search *s, int64_t i) {
-  for (;;) {
-    int64_t child = 2 * i + 1;
-    if (child >= s->heap_count) return;
-    if (child + 1 < s->heap_count && s->heap[child + 1]->new.total < s->heap[child]->new.total) child++;
-    if (s->heap[i]->new.total <= s->heap[child]->new.total) return;
-    struct beam *t = s->heap[i];
-    s->heap[i] = s->heap[child], s->heap[child] = t;
-    i = child;
-  }
+static inline bool is_worse(const void *none, const struct beam *a, const struct beam *b) {
+  (void)none;
+  return a->new.total < b->new.total;
 }
-// Returns the beam that fell out of the heap (which may be `b` itself), or NULL.
+// Of the `width` best beams so far, the worst is the first of the heap.
+TFC_HEAP(beams, struct beam *, const void *, is_worse)
+
+// Adds a beam to the best. Returns the one that is no longer among them (which may be `b` itself), or NULL.
 static struct beam *keep_best(struct search *s, struct beam *b) {
   if (s->heap_count < s->width) {
-    int64_t i = s->heap_count++;
-    s->heap[i] = b;
-    while (i > 0 && s->heap[(i - 1) / 2]->new.total > s->heap[i]->new.total) {
-      struct beam *t = s->heap[i];
-      s->heap[i] = s->heap[(i - 1) / 2], s->heap[(i - 1) / 2] = t;
-      i = (i - 1) / 2;
-    }
+    beams_push(s->heap, (size_t)s->heap_count++, b, NULL);
     return NULL;
   }
-  if (!(b->new.total > s->heap[0]->new.total)) return b;
+  if (!(b->new.total > s->heap[0]->new.total)) return b; // of equal beams the earlier one stays
   struct beam *out = s->heap[0];
-  s->heap[0] = b;
-  sift_down(s, 0);
+  beams_sink(s->heap, (size_t)s->heap_count, 0, b, NULL);
   return out;
 }
 static int by_total(const void *a, const void *b) { // best first

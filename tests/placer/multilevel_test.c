@@ -59,10 +59,10 @@ static void test_heap(void **state) {
     double last = INFINITY;
     const uint32_t count = 1 + (uint32_t)pick(&r, 60);
     for (uint32_t k = 0; k < count; k++)
-      heap_push(heap, k, (struct gain){round % 2 ? (double)pick(&r, 9) : tfc_random_unit(&r), k, 0});
+      gains_push(heap, k, (struct gain){round % 2 ? (double)pick(&r, 9) : tfc_random_unit(&r), k, 0}, NULL);
     uint64_t seen = 0;
     for (uint32_t k = count; k > 0; k--) {
-      const struct gain g = heap_pop(heap, k);
+      const struct gain g = gains_pop(heap, k, NULL);
       assert_true(g.value <= last);
       last = g.value, seen |= UINT64_C(1) << g.cluster;
     }

@@ -2,11 +2,15 @@
 
 #include <stdlib.h>
 
-static bool before(const struct tfc_order_entry *a, const struct tfc_order_entry *b) {
-  if (a->key != b->key) return a->key < b->key;
-  if (a->tie != b->tie) return a->tie < b->tie;
-  return a->id < b->id;
+#include "runtime/base/heap.h"
+
+static inline bool before(const void *none, struct tfc_order_entry a, struct tfc_order_entry b) {
+  (void)none;
+  if (a.key != b.key) return a.key < b.key;
+  if (a.tie != b.tie) return a.tie < b.tie;
+  return a.id < b.id;
 }
+TFC_HEAP(entries, struct tfc_order_entry, const void *, before)
 
 bool tfc_order_heap_reserve(struct tfc_order_heap *h, uint32_t capacity) {
   if (capacity <= h->capacity) return true;
@@ -19,25 +23,12 @@ bool tfc_order_heap_reserve(struct tfc_order_heap *h, uint32_t capacity) {
 
 bool tfc_order_heap_push(struct tfc_order_heap *h, struct tfc_order_entry e) {
   if (h->count == h->capacity && !tfc_order_heap_reserve(h, h->capacity ? 2 * h->capacity : 64)) return false;
-  uint32_t i = h->count++;
-  for (; i > 0 && before(&e, &h->data[(i - 1) / 2]); i = (i - 1) / 2) h->data[i] = h->data[(i - 1) / 2];
-  h->data[i] = e;
+  entries_push(h->data, h->count++, e, NULL);
   return true;
 }
 
 struct tfc_order_entry tfc_order_heap_pop(struct tfc_order_heap *h) {
-  struct tfc_order_entry top = h->data[0], last = h->data[--h->count];
-  uint32_t i = 0;
-  for (;;) {
-    uint32_t child = 2 * i + 1;
-    if (child >= h->count) break;
-    if (child + 1 < h->count && before(&h->data[child + 1], &h->data[child])) child++;
-    if (!before(&h->data[child], &last)) break;
-    h->data[i] = h->data[child];
-    i = child;
-  }
-  h->data[i] = last;
-  return top;
+  return entries_pop(h->data, h->count--, NULL);
 }
 
 void tfc_order_heap_deinit(struct tfc_order_heap *h) {
