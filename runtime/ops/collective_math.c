@@ -2,7 +2,7 @@
 
 #include "runtime/ops/element_types.h"
 
-#define TYPES(X) X(f32) X(f64) X(f16) X(b16) X(i32) X(i64)
+#define TYPES(X, ...) OPS_FLOATS(X, __VA_ARGS__) OPS_WIDE_INTS(X, __VA_ARGS__)
 
 #define ADD(a, b) ((a) + (b))
 #define MUL(a, b) ((a) * (b))
@@ -17,7 +17,7 @@
       to[i] = OPS_PUT_##t(op(x, y));                                                                                   \
     }                                                                                                                  \
   }
-#define LOOPS(t)                                                                                                       \
+#define LOOPS(t, ...)                                                                                                  \
   LOOP(t, add, ADD, ops_##t##_u)                                                                                       \
   LOOP(t, mul, MUL, ops_##t##_u)                                                                                       \
   LOOP(t, min, MIN, ops_##t##_c)                                                                                       \
@@ -25,12 +25,12 @@
   static void divide_##t(ops_##t *to, int64_t count, int32_t by) {                                                     \
     for (int64_t i = 0; i < count; i++) to[i] = OPS_PUT_##t(OPS_GET_##t(to[i]) / (ops_##t##_c)by);                     \
   }
-TYPES(LOOPS)
+TYPES(LOOPS, ~)
 
 bool tfc_collective_takes(tfc_dtype dtype) {
   switch (dtype) {
-#define CASE(t) case OPS_DT_##t:
-    TYPES(CASE)
+#define CASE(t, ...) case OPS_DT_##t:
+    TYPES(CASE, ~)
 #undef CASE
     return true;
   default: return false;
@@ -40,7 +40,7 @@ bool tfc_collective_takes(tfc_dtype dtype) {
 void tfc_collective_combine(tfc_collective_math math, tfc_dtype dtype, void *to, const void *a, const void *b,
                             int64_t count) {
   switch (dtype) {
-#define CASE(t)                                                                                                        \
+#define CASE(t, ...)                                                                                                   \
   case OPS_DT_##t:                                                                                                     \
     switch (math) {                                                                                                    \
     case TFC_COLLECTIVE_ADD: add_##t(to, a, b, count); return;                                                         \
@@ -49,7 +49,7 @@ void tfc_collective_combine(tfc_collective_math math, tfc_dtype dtype, void *to,
     case TFC_COLLECTIVE_MAX: max_##t(to, a, b, count); return;                                                         \
     }                                                                                                                  \
     return;
-    TYPES(CASE)
+    TYPES(CASE, ~)
 #undef CASE
   default: return;
   }
@@ -57,9 +57,9 @@ void tfc_collective_combine(tfc_collective_math math, tfc_dtype dtype, void *to,
 
 void tfc_collective_divide(tfc_dtype dtype, void *values, int64_t count, int32_t by) {
   switch (dtype) {
-#define CASE(t)                                                                                                        \
+#define CASE(t, ...)                                                                                                   \
   case OPS_DT_##t: divide_##t(values, count, by); return;
-    TYPES(CASE)
+    TYPES(CASE, ~)
 #undef CASE
   default: return;
   }

@@ -14,8 +14,7 @@
 //   ops_t_c    what arithmetic is done in (float for the 16-bit floats)
 //   ops_t_u    what sums and products of integers are done in, so that they wrap; else the same as ops_t_c
 //   OPS_GET_t / OPS_PUT_t  between memory and arithmetic
-//   OPS_DT_t   the tfc_dtype
-// Lists: OPS_FLOATS(X, ...) calls X(t, ...) for each of its types.
+//   OPS_DT_t   the tfc_dtype (element_lists.h, with the lists of types)
 //
 // Private to runtime/ops.
 #ifndef TFC_RUNTIME_OPS_ELEMENT_TYPES_H
@@ -30,6 +29,7 @@
 #include <stdint.h>
 
 #include "runtime/graph/dtype.h"
+#include "runtime/ops/element_lists.h"
 #include "runtime/ops/narrow_values.h"
 
 typedef float ops_f32, ops_f32_c, ops_f32_u;
@@ -54,22 +54,6 @@ typedef uint64_t ops_i64_u, ops_u64_u;
 typedef bool ops_b8, ops_b8_c, ops_b8_u;
 typedef float _Complex ops_c64, ops_c64_c, ops_c64_u;
 typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
-
-#define OPS_DT_f32 TFC_FLOAT
-#define OPS_DT_f64 TFC_DOUBLE
-#define OPS_DT_f16 TFC_HALF
-#define OPS_DT_b16 TFC_BFLOAT16
-#define OPS_DT_i8 TFC_INT8
-#define OPS_DT_i16 TFC_INT16
-#define OPS_DT_i32 TFC_INT32
-#define OPS_DT_i64 TFC_INT64
-#define OPS_DT_u8 TFC_UINT8
-#define OPS_DT_u16 TFC_UINT16
-#define OPS_DT_u32 TFC_UINT32
-#define OPS_DT_u64 TFC_UINT64
-#define OPS_DT_b8 TFC_BOOL
-#define OPS_DT_c64 TFC_COMPLEX64
-#define OPS_DT_c128 TFC_COMPLEX128
 
 #define OPS_GET_f32(v) (v)
 #define OPS_GET_f64(v) (v)
@@ -107,21 +91,6 @@ typedef double _Complex ops_c128, ops_c128_c, ops_c128_u;
 #define OPS_ROUND_f64(v) (v)
 #define OPS_ROUND_f16(v) ops_widen_half(ops_narrow_half(v))
 #define OPS_ROUND_b16(v) ops_widen_bfloat16(ops_narrow_bfloat16(v))
-
-// clang-format off
-#define OPS_WIDE_FLOATS(X, ...) X(f32, __VA_ARGS__) X(f64, __VA_ARGS__)
-#define OPS_FLOATS(X, ...) OPS_WIDE_FLOATS(X, __VA_ARGS__) X(f16, __VA_ARGS__) X(b16, __VA_ARGS__)
-#define OPS_SIGNED(X, ...) X(i8, __VA_ARGS__) X(i16, __VA_ARGS__) X(i32, __VA_ARGS__) X(i64, __VA_ARGS__)
-#define OPS_UNSIGNED(X, ...) X(u8, __VA_ARGS__) X(u16, __VA_ARGS__) X(u32, __VA_ARGS__) X(u64, __VA_ARGS__)
-#define OPS_INTS(X, ...) OPS_SIGNED(X, __VA_ARGS__) OPS_UNSIGNED(X, __VA_ARGS__)
-#define OPS_COMPLEX(X, ...) X(c64, __VA_ARGS__) X(c128, __VA_ARGS__)
-#define OPS_REALS(X, ...) OPS_FLOATS(X, __VA_ARGS__) OPS_INTS(X, __VA_ARGS__)
-#define OPS_NUMBERS(X, ...) OPS_REALS(X, __VA_ARGS__) OPS_COMPLEX(X, __VA_ARGS__)
-#define OPS_FLOATS_COMPLEX(X, ...) OPS_FLOATS(X, __VA_ARGS__) OPS_COMPLEX(X, __VA_ARGS__)
-#define OPS_ALL(X, ...) OPS_NUMBERS(X, __VA_ARGS__) X(b8, __VA_ARGS__)
-#define OPS_BIT(t, ...) | TFC_TYPE_BIT(OPS_DT_##t)
-#define OPS_BITS(LIST) (0u LIST(OPS_BIT, ~)) // a row's `types` from a list
-// clang-format on
 
 // Called if a switch over types has no case for `dtype`. Types are checked against the row's `types` before a kernel
 // runs, so this is a programmer's mistake.

@@ -41,9 +41,9 @@ static void check(int64_t outputs, int64_t count, bool along) {
   struct tfc_random random;
   tfc_random_init(&random, 21);
   for (int64_t i = 0; i < n; i++) x[i] = (int32_t)tfc_random_below(&random, 100000) - 50000;
-  reduce(TFC_CUDA_REDUCE_SUM, TFC_CUDA_i32, &r, x, sums);
-  reduce(TFC_CUDA_REDUCE_MAX, TFC_CUDA_i32, &r, x, most);
-  assert_int_equal(tfc_cuda_arg(TFC_CUDA_i32, TFC_CUDA_i64, false, along ? outputs : 1, count, along ? 1 : outputs, x,
+  reduce(TFC_CUDA_REDUCE_SUM, OPS_DT_i32, &r, x, sums);
+  reduce(TFC_CUDA_REDUCE_MAX, OPS_DT_i32, &r, x, most);
+  assert_int_equal(tfc_cuda_arg(OPS_DT_i32, OPS_DT_i64, false, along ? outputs : 1, count, along ? 1 : outputs, x,
                                 places, scratch, NULL),
                    0);
   for (int64_t o = 0; o < outputs; o++) {
@@ -93,7 +93,7 @@ static void test_order_does_not_depend_on_addresses(void **state) {
         uint16_t bits = tfc_float_to_half(v);
         memcpy(x + (size_t)(i + shift) * size, half ? (void *)&bits : (void *)&v, size);
       }
-      reduce(TFC_CUDA_REDUCE_SUM, half ? TFC_CUDA_f16 : TFC_CUDA_f32, &r, x + (size_t)shift * size, shift ? got : want);
+      reduce(TFC_CUDA_REDUCE_SUM, half ? OPS_DT_f16 : OPS_DT_f32, &r, x + (size_t)shift * size, shift ? got : want);
       if (shift) assert_memory_equal(got, want, (size_t)outputs * size);
     }
     free(x);

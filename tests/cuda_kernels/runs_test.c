@@ -42,7 +42,7 @@ static struct tfc_cuda_runs make_runs(int64_t n, int64_t rows, bool wide, const 
   size_t bytes = 0;
   assert_int_equal(tfc_cuda_runs_bytes(n, &bytes), 0);
   *memory = room(bytes);
-  assert_int_equal(tfc_cuda_make_runs(wide ? TFC_CUDA_i64 : TFC_CUDA_i32, indices, n, rows, *memory, &runs, NULL), 0);
+  assert_int_equal(tfc_cuda_make_runs(wide ? OPS_DT_i64 : OPS_DT_i32, indices, n, rows, *memory, &runs, NULL), 0);
   return runs;
 }
 
@@ -106,7 +106,7 @@ static void scatter(int64_t n, int64_t rows, int64_t width, enum pattern pattern
   make_indices(n, rows, pattern, true, plain, indices);
   struct tfc_cuda_scatter s = {.var = var, .updates = stored, .width = width, .scalar = scalar};
   s.runs = make_runs(n, rows, true, indices, &memory);
-  assert_int_equal(tfc_cuda_scatter_rows(how, half ? TFC_CUDA_f16 : TFC_CUDA_f32, &s, NULL), 0);
+  assert_int_equal(tfc_cuda_scatter_rows(how, half ? OPS_DT_f16 : OPS_DT_f32, &s, NULL), 0);
   for (int64_t i = 0; i < n; i++)
     for (int64_t c = 0; c < width && plain[i] >= 0 && plain[i] < rows; c++) {
       float *to = &want[plain[i] * width + c];

@@ -18,40 +18,40 @@ static void *room(size_t bytes) {
   return p;
 }
 static size_t size_of(int type) {
-  return type == TFC_CUDA_f64 || type == TFC_CUDA_i64 ? 8 : type == TFC_CUDA_f16 ? 2 : 4;
+  return type == OPS_DT_f64 || type == OPS_DT_i64 ? 8 : type == OPS_DT_f16 ? 2 : 4;
 }
 static void put(int type, void *data, int64_t i, double v) {
   switch (type) {
-  case TFC_CUDA_f32: ((float *)data)[i] = (float)v; break;
-  case TFC_CUDA_f64: ((double *)data)[i] = v; break;
-  case TFC_CUDA_f16: ((uint16_t *)data)[i] = tfc_float_to_half((float)v); break;
-  case TFC_CUDA_i32: ((int32_t *)data)[i] = (int32_t)v; break;
+  case OPS_DT_f32: ((float *)data)[i] = (float)v; break;
+  case OPS_DT_f64: ((double *)data)[i] = v; break;
+  case OPS_DT_f16: ((uint16_t *)data)[i] = tfc_float_to_half((float)v); break;
+  case OPS_DT_i32: ((int32_t *)data)[i] = (int32_t)v; break;
   default: ((int64_t *)data)[i] = (int64_t)v;
   }
 }
 static double get(int type, const void *data, int64_t i) {
   switch (type) {
-  case TFC_CUDA_f32: return ((const float *)data)[i];
-  case TFC_CUDA_f64: return ((const double *)data)[i];
-  case TFC_CUDA_f16: return tfc_half_to_float(((const uint16_t *)data)[i]);
-  case TFC_CUDA_i32: return ((const int32_t *)data)[i];
+  case OPS_DT_f32: return ((const float *)data)[i];
+  case OPS_DT_f64: return ((const double *)data)[i];
+  case OPS_DT_f16: return tfc_half_to_float(((const uint16_t *)data)[i]);
+  case OPS_DT_i32: return ((const int32_t *)data)[i];
   default: return (double)((const int64_t *)data)[i];
   }
 }
 static bool exact(int type, bool product) {
-  return type == TFC_CUDA_f16 || type == TFC_CUDA_i32 || type == TFC_CUDA_i64 || product;
+  return type == OPS_DT_f16 || type == OPS_DT_i32 || type == OPS_DT_i64 || product;
 }
 // Adds or multiplies once, and rounds as the type does; sums of float32 and float64 are not rounded.
 static long double step(int type, bool product, long double a, long double b) {
   switch (type) {
-  case TFC_CUDA_i32:
+  case OPS_DT_i32:
     return (int32_t)(product ? (uint32_t)(int32_t)a * (uint32_t)(int32_t)b
                              : (uint32_t)(int32_t)a + (uint32_t)(int32_t)b);
-  case TFC_CUDA_i64:
+  case OPS_DT_i64:
     return (int64_t)(product ? (uint64_t)(int64_t)a * (uint64_t)(int64_t)b
                              : (uint64_t)(int64_t)a + (uint64_t)(int64_t)b);
-  case TFC_CUDA_f16: return tfc_half_to_float(tfc_float_to_half(product ? (float)a * (float)b : (float)a + (float)b));
-  case TFC_CUDA_f32: return product ? (float)a * (float)b : a + b;
+  case OPS_DT_f16: return tfc_half_to_float(tfc_float_to_half(product ? (float)a * (float)b : (float)a + (float)b));
+  case OPS_DT_f32: return product ? (float)a * (float)b : a + b;
   default: return product ? (double)a * (double)b : a + b;
   }
 }
@@ -63,9 +63,9 @@ static void check(int type, struct tfc_cuda_scan s) {
   tfc_random_init(&random, 9);
   for (int64_t i = 0; i < total; i++)
     put(type, x, i,
-        type == TFC_CUDA_i32 || type == TFC_CUDA_i64 ? (double)(int64_t)(tfc_random_u64(&random) & 0xffffff) - 3e6
-        : s.product                                  ? 0.5 + tfc_random_unit(&random)
-                                                     : tfc_random_normal(&random));
+        type == OPS_DT_i32 || type == OPS_DT_i64 ? (double)(int64_t)(tfc_random_u64(&random) & 0xffffff) - 3e6
+        : s.product                              ? 0.5 + tfc_random_unit(&random)
+                                                 : tfc_random_normal(&random));
   tfc_cuda_scan_split(type, &s);
   for (int run = 0; run < 2; run++) {
     void *scratch = room(tfc_cuda_scan_scratch(&s));
@@ -82,7 +82,7 @@ static void check(int type, struct tfc_cuda_scan s) {
       const double got = get(type, y[0], at);
       most = fmaxl(most, fabsl(want));
       if (exact(type, s.product) ? (double)want != got
-                                 : fabsl(want - got) > most * (type == TFC_CUDA_f32 ? 1e-6L : 1e-14L)) {
+                                 : fabsl(want - got) > most * (type == OPS_DT_f32 ? 1e-6L : 1e-14L)) {
         print_message("type %d [%lld, %lld, %lld] product %d exclusive %d reverse %d: line %lld, place %lld: %.17g "
                       "instead of %.17g\n",
                       type, (long long)s.outer, (long long)s.n, (long long)s.inner, s.product, s.exclusive, s.reverse,
@@ -99,7 +99,7 @@ static void check(int type, struct tfc_cuda_scan s) {
 
 static void test_all_sizes(void **state) {
   (void)state;
-  static const int types[] = {TFC_CUDA_f32, TFC_CUDA_f64, TFC_CUDA_f16, TFC_CUDA_i32, TFC_CUDA_i64};
+  static const int types[] = {OPS_DT_f32, OPS_DT_f64, OPS_DT_f16, OPS_DT_i32, OPS_DT_i64};
   static const int64_t shapes[][3] = {
       {1, 1, 1},    {3, 5, 1},    {2, 6, 1},    {40, 40, 1},   {41, 41, 1},   {9, 160, 1},  {9, 161, 1},
       {3, 1280, 1}, {2, 1281, 1}, {1, 5119, 1}, {1, 10240, 1}, {1, 20011, 1}, {9, 1300, 1}, {1030, 9, 1},
@@ -119,7 +119,7 @@ static void test_all_sizes(void **state) {
 static void test_long_lines_have_many_threads(void **state) {
   (void)state;
   for (int64_t inner = 1; inner <= 3; inner += 2) {
-    check(TFC_CUDA_f32, (struct tfc_cuda_scan){.outer = 1, .n = 1 << 17, .inner = inner});
+    check(OPS_DT_f32, (struct tfc_cuda_scan){.outer = 1, .n = 1 << 17, .inner = inner});
     assert_true(gridDim.x * blockDim.x >= 1500);
     print_message("%u blocks of %u threads\n", gridDim.x, blockDim.x);
   }
@@ -133,15 +133,15 @@ static void test_products_keep_their_order(void **state) {
   float x[N], y[N];
   struct tfc_cuda_scan s = {.outer = 1, .n = N, .inner = 1, .product = true};
   for (int i = 0; i < N; i++) x[i] = i ? 1e30f : 0;
-  tfc_cuda_scan_split(TFC_CUDA_f32, &s);
+  tfc_cuda_scan_split(OPS_DT_f32, &s);
   assert_int_equal(s.chunks, 1);
-  assert_int_equal(tfc_cuda_run_scan(TFC_CUDA_f32, &s, x, y, NULL, NULL), 0);
+  assert_int_equal(tfc_cuda_run_scan(OPS_DT_f32, &s, x, y, NULL, NULL), 0);
   for (int i = 0; i < N; i++) assert_true(y[i] == 0);
   for (int i = 0; i < N; i++) x[i] = i % 2 ? INFINITY : 1;
   s.product = false;
-  tfc_cuda_scan_split(TFC_CUDA_f32, &s);
+  tfc_cuda_scan_split(OPS_DT_f32, &s);
   x[2000] = -INFINITY;
-  assert_int_equal(tfc_cuda_run_scan(TFC_CUDA_f32, &s, x, y, NULL, NULL), 0);
+  assert_int_equal(tfc_cuda_run_scan(OPS_DT_f32, &s, x, y, NULL, NULL), 0);
   for (int i = 0; i < N; i++) assert_true(i == 0 ? y[i] == 1 : i < 2000 ? y[i] == INFINITY : isnan(y[i]));
 }
 

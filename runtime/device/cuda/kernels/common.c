@@ -6,10 +6,6 @@
 
 #include "runtime/ops/math_elementwise.h"
 
-// Checks that types have the same numbers in types.h (for the .cu files) and in TensorFlow's DataType.
-#define SAME(suffix, number) _Static_assert((int)TFC_CUDA_##suffix == (int)OPS_DT_##suffix, "types are numbered alike");
-TFC_CUDA_TYPES(SAME)
-
 tfc_status tfc_cuda_value(struct tfc_cuda_launch *l, uint32_t i, const struct tfc_tensor *constant, bool on_host,
                           struct tfc_cuda_value *out) {
   const struct tfc_tensor *t = constant ? constant : l->ctx->inputs[i];

@@ -84,8 +84,8 @@ struct tfc_cuda_broadcast tfc_cuda_flat_plan(int64_t n, const void *x, size_t si
 #define TFC_CUDA_INDEX (TFC_TYPE_BIT(TFC_INT32) | TFC_TYPE_BIT(TFC_INT64))
 // Returns the types that a row accepts for the op's first type attribute.
 static inline uint32_t tfc_cuda_row_types(const struct tfc_cuda_kernel *row) {
-  return row->flags & TFC_CUDA_ON_FLOATS  ? TFC_CUDA_BITS(TFC_CUDA_FLOATS)
-         : row->flags & TFC_CUDA_ON_REALS ? TFC_CUDA_BITS(TFC_CUDA_REALS)
+  return row->flags & TFC_CUDA_ON_FLOATS  ? OPS_BITS(OPS_FLOATS)
+         : row->flags & TFC_CUDA_ON_REALS ? OPS_BITS(TFC_CUDA_REALS)
          : row->flags & TFC_CUDA_ON_WORDS ? TFC_CUDA_INDEX | TFC_TYPE_BIT(TFC_UINT32) | TFC_TYPE_BIT(TFC_UINT64)
          : row->flags & TFC_CUDA_ON_SMALL ? TFC_CUDA_PLAIN & ~TFC_TYPE_BIT(TFC_COMPLEX128)
          : row->flags & TFC_CUDA_ON_PLAIN ? TFC_CUDA_PLAIN

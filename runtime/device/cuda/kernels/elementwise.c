@@ -111,7 +111,7 @@ static tfc_status cast_prepare(struct tfc_cuda_prepare *p) {
   TFC_CUDA_STATE(p, struct cast, state);
   state->to = tfc_node_attr_type(p->base->graph, p->base->node, "DstT", TFC_DTYPE_NONE);
   state->truncate = tfc_node_attr_bool(p->base->graph, p->base->node, "Truncate", false);
-  if (!tfc_cuda_type_in(state->to, TFC_CUDA_BITS(TFC_CUDA_ALL)))
+  if (!tfc_cuda_type_in(state->to, OPS_BITS(TFC_CUDA_ALL)))
     TFC_CUDA_DECLINE("no conversion to %s", tfc_dtype_name(state->to));
   return NULL;
 }
@@ -187,11 +187,11 @@ static tfc_status launch_AddN(struct tfc_cuda_launch *l) {
 }
 
 // --- Rows --------------------------------------------------------------------------------------------------------
-#define ROW(name, LIST) {#name, TFC_CUDA_BITS(LIST), NULL, launch_##name, 0},
+#define ROW(name, LIST) {#name, OPS_BITS(LIST), NULL, launch_##name, 0},
 #define EQUALITY(name, LIST)                                                                                           \
-  { #name, TFC_CUDA_BITS(LIST), equality_prepare, launch_##name, 0 }
+  { #name, OPS_BITS(LIST), equality_prepare, launch_##name, 0 }
 #define ALIAS(op, name, LIST)                                                                                          \
-  { op, TFC_CUDA_BITS(LIST), NULL, launch_##name, 0 }
+  { op, OPS_BITS(LIST), NULL, launch_##name, 0 }
 static const struct tfc_cuda_kernel elementwise_rows[] = {
     TFC_CUDA_UNARY_ARITHMETIC(ROW) TFC_CUDA_UNARY_TRANSCENDENTAL(ROW) TFC_CUDA_PREDICATES(ROW)
         TFC_CUDA_BINARY_ARITHMETIC(ROW) TFC_CUDA_BINARY_QUOTIENT(ROW) TFC_CUDA_BINARY_SLOPES(ROW)
@@ -205,15 +205,15 @@ static const struct tfc_cuda_kernel elementwise_rows[] = {
     ALIAS("_AtLeast", AtLeast, TFC_CUDA_SINGLE),
     // in the graph it is a choice, whose first input is boolean
     {"_Keep", TFC_TYPE_BIT(TFC_FLOAT) | TFC_TYPE_BIT(TFC_BOOL), NULL, launch_Keep, 0},
-    ALIAS("RealDiv", Div, TFC_CUDA_FLOATS),
+    ALIAS("RealDiv", Div, OPS_FLOATS),
     ALIAS("TruncateMod", Mod, TFC_CUDA_REALS),
-    ALIAS("Inv", Reciprocal, TFC_CUDA_FLOATS),
-    ALIAS("InvGrad", ReciprocalGrad, TFC_CUDA_FLOATS),
-    {"LeakyRelu", TFC_CUDA_BITS(TFC_CUDA_FLOATS), leaky_prepare, launch_LeakyRelu, 0},
-    {"LeakyReluGrad", TFC_CUDA_BITS(TFC_CUDA_FLOATS), leaky_prepare, launch_LeakyReluGrad, 0},
-    {"Cast", TFC_CUDA_BITS(TFC_CUDA_ALL), cast_prepare, launch_Cast, 0},
+    ALIAS("Inv", Reciprocal, OPS_FLOATS),
+    ALIAS("InvGrad", ReciprocalGrad, OPS_FLOATS),
+    {"LeakyRelu", OPS_BITS(OPS_FLOATS), leaky_prepare, launch_LeakyRelu, 0},
+    {"LeakyReluGrad", OPS_BITS(OPS_FLOATS), leaky_prepare, launch_LeakyReluGrad, 0},
+    {"Cast", OPS_BITS(TFC_CUDA_ALL), cast_prepare, launch_Cast, 0},
     {"Select", TFC_TYPE_BIT(TFC_BOOL), select_prepare, launch_Select, TFC_CUDA_ON_SMALL},
     {"SelectV2", TFC_TYPE_BIT(TFC_BOOL), select_prepare, launch_SelectV2, TFC_CUDA_ON_SMALL},
-    {"AddN", TFC_CUDA_BITS(TFC_CUDA_REALS), NULL, launch_AddN, 0},
+    {"AddN", OPS_BITS(TFC_CUDA_REALS), NULL, launch_AddN, 0},
 };
 TFC_CUDA_KERNELS(elementwise_rows);

@@ -86,7 +86,7 @@ int binary(const tfc_cuda_broadcast *p, const void *a, const void *b, void *y, v
 #define BINARY(name, ...) BINARY_RESULT(name, T, __VA_ARGS__)
 
 #define UNARY_CASE(t, name, R)                                                                                         \
-  case TFC_CUDA_##t:                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
     return unary<name<t>, t, R>(plan, x, y, stream);
 #define UNARY_SAME_CASE(t, name, ...) UNARY_CASE(t, name, t)
 #define UNARY_BOOL_CASE(t, name, ...) UNARY_CASE(t, name, bool)
@@ -102,7 +102,7 @@ int binary(const tfc_cuda_broadcast *p, const void *a, const void *b, void *y, v
 #define DEFINE_PREDICATE(name, LIST) DEFINE_UNARY_AS(name, LIST, UNARY_BOOL_CASE)
 
 #define BINARY_CASE(t, name, R)                                                                                        \
-  case TFC_CUDA_##t:                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
     return binary<name<t>, t, R>(plan, a, b, y, stream);
 #define BINARY_SAME_CASE(t, name, ...) BINARY_CASE(t, name, t)
 #define BINARY_BOOL_CASE(t, name, ...) BINARY_CASE(t, name, bool)

@@ -10,40 +10,40 @@
   X(Neg, TFC_CUDA_REALS)                                                                                               \
   X(Abs, TFC_CUDA_REALS)                                                                                               \
   X(Square, TFC_CUDA_REALS)                                                                                            \
-  X(Sqrt, TFC_CUDA_FLOATS)                                                                                             \
-  X(Rsqrt, TFC_CUDA_FLOATS)                                                                                            \
-  X(Reciprocal, TFC_CUDA_FLOATS)                                                                                       \
+  X(Sqrt, OPS_FLOATS)                                                                                                  \
+  X(Rsqrt, OPS_FLOATS)                                                                                                 \
+  X(Reciprocal, OPS_FLOATS)                                                                                            \
   X(Sign, TFC_CUDA_REALS)                                                                                              \
-  X(Floor, TFC_CUDA_FLOATS)                                                                                            \
-  X(Ceil, TFC_CUDA_FLOATS)                                                                                             \
-  X(Rint, TFC_CUDA_FLOATS)                                                                                             \
-  X(Round, TFC_CUDA_FLOATS)                                                                                            \
-  X(Invert, TFC_CUDA_INTS)                                                                                             \
+  X(Floor, OPS_FLOATS)                                                                                                 \
+  X(Ceil, OPS_FLOATS)                                                                                                  \
+  X(Rint, OPS_FLOATS)                                                                                                  \
+  X(Round, OPS_FLOATS)                                                                                                 \
+  X(Invert, OPS_WIDE_INTS)                                                                                             \
   X(Relu, TFC_CUDA_REALS)                                                                                              \
-  X(Relu6, TFC_CUDA_FLOATS)                                                                                            \
+  X(Relu6, OPS_FLOATS)                                                                                                 \
   X(LogicalNot, TFC_CUDA_BOOL)
 #define TFC_CUDA_UNARY_TRANSCENDENTAL(X)                                                                               \
-  X(Exp, TFC_CUDA_FLOATS)                                                                                              \
-  X(Expm1, TFC_CUDA_FLOATS)                                                                                            \
-  X(Log, TFC_CUDA_FLOATS)                                                                                              \
-  X(Log1p, TFC_CUDA_FLOATS)                                                                                            \
-  X(Tanh, TFC_CUDA_FLOATS)                                                                                             \
-  X(Sigmoid, TFC_CUDA_FLOATS)                                                                                          \
-  X(Erf, TFC_CUDA_FLOATS)                                                                                              \
-  X(Erfc, TFC_CUDA_FLOATS)                                                                                             \
-  X(Sin, TFC_CUDA_FLOATS)                                                                                              \
-  X(Cos, TFC_CUDA_FLOATS)                                                                                              \
-  X(Tan, TFC_CUDA_FLOATS)                                                                                              \
-  X(Atan, TFC_CUDA_FLOATS)                                                                                             \
-  X(Elu, TFC_CUDA_FLOATS)                                                                                              \
-  X(Selu, TFC_CUDA_FLOATS)                                                                                             \
-  X(Softplus, TFC_CUDA_FLOATS)                                                                                         \
-  X(Softsign, TFC_CUDA_FLOATS)
+  X(Exp, OPS_FLOATS)                                                                                                   \
+  X(Expm1, OPS_FLOATS)                                                                                                 \
+  X(Log, OPS_FLOATS)                                                                                                   \
+  X(Log1p, OPS_FLOATS)                                                                                                 \
+  X(Tanh, OPS_FLOATS)                                                                                                  \
+  X(Sigmoid, OPS_FLOATS)                                                                                               \
+  X(Erf, OPS_FLOATS)                                                                                                   \
+  X(Erfc, OPS_FLOATS)                                                                                                  \
+  X(Sin, OPS_FLOATS)                                                                                                   \
+  X(Cos, OPS_FLOATS)                                                                                                   \
+  X(Tan, OPS_FLOATS)                                                                                                   \
+  X(Atan, OPS_FLOATS)                                                                                                  \
+  X(Elu, OPS_FLOATS)                                                                                                   \
+  X(Selu, OPS_FLOATS)                                                                                                  \
+  X(Softplus, OPS_FLOATS)                                                                                              \
+  X(Softsign, OPS_FLOATS)
 // Ops with boolean results.
 #define TFC_CUDA_PREDICATES(X)                                                                                         \
-  X(IsNan, TFC_CUDA_FLOATS)                                                                                            \
-  X(IsInf, TFC_CUDA_FLOATS)                                                                                            \
-  X(IsFinite, TFC_CUDA_FLOATS)
+  X(IsNan, OPS_FLOATS)                                                                                                 \
+  X(IsInf, OPS_FLOATS)                                                                                                 \
+  X(IsFinite, OPS_FLOATS)
 
 #define TFC_CUDA_BINARY_ARITHMETIC(X)                                                                                  \
   X(Add, TFC_CUDA_REALS)                                                                                               \
@@ -55,20 +55,20 @@
   X(SquaredDifference, TFC_CUDA_REALS)                                                                                 \
   X(LogicalAnd, TFC_CUDA_BOOL)                                                                                         \
   X(LogicalOr, TFC_CUDA_BOOL)                                                                                          \
-  X(BitwiseAnd, TFC_CUDA_INTS)                                                                                         \
-  X(BitwiseOr, TFC_CUDA_INTS)                                                                                          \
-  X(BitwiseXor, TFC_CUDA_INTS)
+  X(BitwiseAnd, OPS_WIDE_INTS)                                                                                         \
+  X(BitwiseOr, OPS_WIDE_INTS)                                                                                          \
+  X(BitwiseXor, OPS_WIDE_INTS)
 #define TFC_CUDA_BINARY_QUOTIENT(X)                                                                                    \
-  X(DivNoNan, TFC_CUDA_FLOATS)                                                                                         \
-  X(MulNoNan, TFC_CUDA_FLOATS)                                                                                         \
-  X(TruncateDiv, TFC_CUDA_INTS)                                                                                        \
+  X(DivNoNan, OPS_FLOATS)                                                                                              \
+  X(MulNoNan, OPS_FLOATS)                                                                                              \
+  X(TruncateDiv, OPS_WIDE_INTS)                                                                                        \
   X(FloorDiv, TFC_CUDA_REALS)                                                                                          \
   X(Mod, TFC_CUDA_REALS)                                                                                               \
   X(FloorMod, TFC_CUDA_REALS)                                                                                          \
   X(Pow, TFC_CUDA_REALS)                                                                                               \
-  X(Atan2, TFC_CUDA_FLOATS)                                                                                            \
-  X(Xdivy, TFC_CUDA_FLOATS)                                                                                            \
-  X(Xlogy, TFC_CUDA_FLOATS)
+  X(Atan2, OPS_FLOATS)                                                                                                 \
+  X(Xdivy, OPS_FLOATS)                                                                                                 \
+  X(Xlogy, OPS_FLOATS)
 // Made by a rewrite of plans (runtime/exec/rewrites/masks.c).
 #define TFC_CUDA_SINGLE(X, ...) X(f32, __VA_ARGS__)
 #define TFC_CUDA_BINARY_MASKS(X)                                                                                       \
@@ -76,17 +76,17 @@
   X(Keep, TFC_CUDA_SINGLE)
 // Gradients of functions of one operand. `a` is the function's value (or its argument), `b` the gradient of its result.
 #define TFC_CUDA_BINARY_SLOPES(X)                                                                                      \
-  X(ReciprocalGrad, TFC_CUDA_FLOATS)                                                                                   \
-  X(SqrtGrad, TFC_CUDA_FLOATS)                                                                                         \
-  X(RsqrtGrad, TFC_CUDA_FLOATS)                                                                                        \
-  X(TanhGrad, TFC_CUDA_FLOATS)                                                                                         \
-  X(SigmoidGrad, TFC_CUDA_FLOATS)                                                                                      \
+  X(ReciprocalGrad, OPS_FLOATS)                                                                                        \
+  X(SqrtGrad, OPS_FLOATS)                                                                                              \
+  X(RsqrtGrad, OPS_FLOATS)                                                                                             \
+  X(TanhGrad, OPS_FLOATS)                                                                                              \
+  X(SigmoidGrad, OPS_FLOATS)                                                                                           \
   X(ReluGrad, TFC_CUDA_REALS)                                                                                          \
-  X(Relu6Grad, TFC_CUDA_FLOATS)                                                                                        \
-  X(EluGrad, TFC_CUDA_FLOATS)                                                                                          \
-  X(SeluGrad, TFC_CUDA_FLOATS)                                                                                         \
-  X(SoftplusGrad, TFC_CUDA_FLOATS)                                                                                     \
-  X(SoftsignGrad, TFC_CUDA_FLOATS)
+  X(Relu6Grad, OPS_FLOATS)                                                                                             \
+  X(EluGrad, OPS_FLOATS)                                                                                               \
+  X(SeluGrad, OPS_FLOATS)                                                                                              \
+  X(SoftplusGrad, OPS_FLOATS)                                                                                          \
+  X(SoftsignGrad, OPS_FLOATS)
 // Ops with boolean results: the types that can be ordered, and those that can be compared.
 #define TFC_CUDA_ORDERED(X, ...) TFC_CUDA_REALS(X, __VA_ARGS__) TFC_CUDA_BYTES(X, __VA_ARGS__)
 #define TFC_CUDA_COMPARABLE(X, ...) TFC_CUDA_ORDERED(X, __VA_ARGS__) TFC_CUDA_BOOL(X, __VA_ARGS__)

@@ -74,7 +74,7 @@ template <class S, int V> TFC_HD void cast_to(int to, const pack<S, V> &in, void
   typedef typename number<S>::C C;
   switch (to) {
 #define CAST_CASE(t, ...)                                                                                              \
-  case TFC_CUDA_##t: {                                                                                                 \
+  case OPS_DT_##t: {                                                                                                   \
     pack<t, V> out;                                                                                                    \
     for (int i = 0; i < V; i++) out.v[i] = converter<C, t, is_float<t>::value, is_float<S>::value>::of(get(in.v[i]));  \
     ((pack<t, V> *)y)[g] = out;                                                                                        \
@@ -107,18 +107,14 @@ template <class S> int cast(int to, int to_size, uint64_t mask, const void *x, v
 int size_of(int type) {
   switch (type) {
 #define SIZE_CASE(t, ...)                                                                                              \
-  case TFC_CUDA_##t: return (int)sizeof(t);
+  case OPS_DT_##t: return (int)sizeof(t);
     TFC_CUDA_ALL(SIZE_CASE, ~)
   default: return 1;
   }
 }
 
 int mantissa(int type) {
-  return type == TFC_CUDA_f64   ? 52
-         : type == TFC_CUDA_f32 ? 23
-         : type == TFC_CUDA_f16 ? 10
-         : type == TFC_CUDA_b16 ? 7
-                                : 0;
+  return type == OPS_DT_f64 ? 52 : type == OPS_DT_f32 ? 23 : type == OPS_DT_f16 ? 10 : type == OPS_DT_b16 ? 7 : 0;
 }
 
 // --- Select ------------------------------------------------------------------------------------------------------
@@ -191,7 +187,7 @@ TFC_CUDA_API int tfc_cuda_cast(int from, int to, bool truncate, const void *x, v
   uint64_t mask = truncate && mantissa(to) && drop > 0 ? UINT64_MAX << drop : UINT64_MAX;
   switch (from) {
 #define CAST_FROM(s, ...)                                                                                              \
-  case TFC_CUDA_##s: return cast<s>(to, size_of(to), mask, x, y, n, stream);
+  case OPS_DT_##s: return cast<s>(to, size_of(to), mask, x, y, n, stream);
     TFC_CUDA_ALL(CAST_FROM, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
@@ -212,7 +208,7 @@ TFC_CUDA_API int tfc_cuda_add_n(int type, const void *const *x, int count, void 
                                 void *stream) {
   switch (type) {
 #define ADD_CASE(t, ...)                                                                                               \
-  case TFC_CUDA_##t: return add<t>(x, count, y, n, more, stream);
+  case OPS_DT_##t: return add<t>(x, count, y, n, more, stream);
     TFC_CUDA_REALS(ADD_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
@@ -232,7 +228,7 @@ TFC_CUDA_API int tfc_cuda_fill(int size, const void *value, void *y, int64_t n, 
 TFC_CUDA_API int tfc_cuda_ones(int type, void *y, int64_t n, void *stream) {
   switch (type) {
 #define ONES_CASE(t, ...)                                                                                              \
-  case TFC_CUDA_##t: return launch(ones_kernel<t>, blocks_for(n), THREADS, stream, (t *)y, n);
+  case OPS_DT_##t: return launch(ones_kernel<t>, blocks_for(n), THREADS, stream, (t *)y, n);
     TFC_CUDA_ALL(ONES_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }

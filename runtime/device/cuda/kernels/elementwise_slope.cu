@@ -22,20 +22,20 @@ template <class T> struct Leaky {
 TFC_CUDA_BINARY_SLOPES(DEFINE_BINARY)
 
 #define LEAKY_CASE(t, ...)                                                                                             \
-  case TFC_CUDA_##t: return unary<Leaky<t>, t, t>(plan, x, y, stream, Leaky<t>{alpha});
+  case OPS_DT_##t: return unary<Leaky<t>, t, t>(plan, x, y, stream, Leaky<t>{alpha});
 TFC_CUDA_API int tfc_cuda_leaky_relu(int type, const tfc_cuda_broadcast *plan, const void *x, void *y, double alpha,
                                      void *stream) {
   switch (type) {
-    TFC_CUDA_FLOATS(LEAKY_CASE, ~)
+    OPS_FLOATS(LEAKY_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }
 #define LEAKY_GRAD_CASE(t, ...)                                                                                        \
-  case TFC_CUDA_##t: return binary<Leaky<t>, t, t>(plan, x, g, y, stream, Leaky<t>{alpha});
+  case OPS_DT_##t: return binary<Leaky<t>, t, t>(plan, x, g, y, stream, Leaky<t>{alpha});
 TFC_CUDA_API int tfc_cuda_leaky_relu_grad(int type, const tfc_cuda_broadcast *plan, const void *x, const void *g,
                                           void *y, double alpha, void *stream) {
   switch (type) {
-    TFC_CUDA_FLOATS(LEAKY_GRAD_CASE, ~)
+    OPS_FLOATS(LEAKY_GRAD_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }

@@ -8,7 +8,7 @@
 #include "runtime/ops/nn_window.h"
 
 static bool is_float(tfc_dtype t) {
-  return tfc_cuda_type_in(t, TFC_CUDA_BITS(TFC_CUDA_FLOATS));
+  return tfc_cuda_type_in(t, OPS_BITS(OPS_FLOATS));
 }
 static void layout_of(const struct tfc_window *w, const struct tfc_shape *shape, struct tfc_cuda_layout *out) {
   struct tfc_image image;
@@ -528,8 +528,8 @@ static tfc_status launch_lrn_grad(struct tfc_cuda_launch *l) {
 }
 
 // --- Rows --------------------------------------------------------------------------------------------------------
-#define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
-#define NORMS (FLOATS & ~(1u << TFC_CUDA_f64))
+#define FLOATS OPS_BITS(OPS_FLOATS)
+#define NORMS (FLOATS & ~(1u << OPS_DT_f64))
 #define CONV(op, types, on, variant)                                                                                   \
   {op, types, library_prepare, launch_conv, (on) | TFC_CUDA_VARIANT(variant)},                                         \
       {op, types, loops_constant, launch_conv, (on) | TFC_CUDA_VARIANT(variant)}, {                                    \

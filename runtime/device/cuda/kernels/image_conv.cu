@@ -101,9 +101,9 @@ TFC_CUDA_API int tfc_cuda_conv_forward(int type, const tfc_cuda_slide *s, const 
   int64_t total = elements_of(*s, s->y, s->filters);
   switch (type) {
 #define FORWARD_CASE(t, ...)                                                                                           \
-  case TFC_CUDA_##t:                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
     return launch(forward_kernel<t>, blocks_for(total), THREADS, stream, *s, total, (const t *)x, (const t *)w, (t *)y);
-    TFC_CUDA_FLOATS(FORWARD_CASE, ~)
+    OPS_FLOATS(FORWARD_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }
@@ -113,9 +113,9 @@ TFC_CUDA_API int tfc_cuda_conv_input(int type, const tfc_cuda_slide *s, const vo
   int64_t total = elements_of(*s, s->x, s->channels);
   switch (type) {
 #define INPUT_CASE(t, ...)                                                                                             \
-  case TFC_CUDA_##t:                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
     return launch(input_kernel<t>, blocks_for(total), THREADS, stream, *s, total, (const t *)w, (const t *)dy, (t *)dx);
-    TFC_CUDA_FLOATS(INPUT_CASE, ~)
+    OPS_FLOATS(INPUT_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }
@@ -128,10 +128,10 @@ TFC_CUDA_API int tfc_cuda_conv_filter(int type, const tfc_cuda_slide *s, const v
   while (lanes < THREADS && lanes * 4 < positions) lanes *= 2;
   switch (type) {
 #define FILTER_CASE(t, ...)                                                                                            \
-  case TFC_CUDA_##t:                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
     return launch_shared(filter_kernel<t>, blocks_for(total, THREADS / lanes), THREADS, stream, *s, total, lanes,      \
                          (const t *)x, (const t *)dy, (t *)dw);
-    TFC_CUDA_FLOATS(FILTER_CASE, ~)
+    OPS_FLOATS(FILTER_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }

@@ -216,18 +216,18 @@ TFC_CUDA_API size_t tfc_cuda_norm_scratch(const tfc_cuda_norm *n) {
 TFC_CUDA_API int tfc_cuda_norm_forward(int type, const tfc_cuda_norm *n, void *scratch, void *stream) {
   using namespace tfc;
   switch (type) {
-  case TFC_CUDA_f32: return norm<f32, false>(n, scratch, stream);
-  case TFC_CUDA_f16: return norm<f16, false>(n, scratch, stream);
-  case TFC_CUDA_b16: return norm<b16, false>(n, scratch, stream);
+  case OPS_DT_f32: return norm<f32, false>(n, scratch, stream);
+  case OPS_DT_f16: return norm<f16, false>(n, scratch, stream);
+  case OPS_DT_b16: return norm<b16, false>(n, scratch, stream);
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }
 TFC_CUDA_API int tfc_cuda_norm_backward(int type, const tfc_cuda_norm *n, void *scratch, void *stream) {
   using namespace tfc;
   switch (type) {
-  case TFC_CUDA_f32: return norm<f32, true>(n, scratch, stream);
-  case TFC_CUDA_f16: return norm<f16, true>(n, scratch, stream);
-  case TFC_CUDA_b16: return norm<b16, true>(n, scratch, stream);
+  case OPS_DT_f32: return norm<f32, true>(n, scratch, stream);
+  case OPS_DT_f16: return norm<f16, true>(n, scratch, stream);
+  case OPS_DT_b16: return norm<b16, true>(n, scratch, stream);
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }
@@ -243,9 +243,9 @@ TFC_CUDA_API int tfc_cuda_lrn_forward(int type, const tfc_cuda_lrn *l, const voi
   using namespace tfc;
   switch (type) {
 #define LRN_CASE(t, ...)                                                                                               \
-  case TFC_CUDA_##t:                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
     return launch(lrn_kernel<t>, blocks_for(l->rows * l->channels), THREADS, stream, *l, (const t *)x, (t *)y);
-    TFC_CUDA_FLOATS(LRN_CASE, ~)
+    OPS_FLOATS(LRN_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }
@@ -254,10 +254,10 @@ TFC_CUDA_API int tfc_cuda_lrn_backward(int type, const tfc_cuda_lrn *l, const vo
   using namespace tfc;
   switch (type) {
 #define LRN_GRAD_CASE(t, ...)                                                                                          \
-  case TFC_CUDA_##t:                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
     return launch(lrn_grad_kernel<t>, blocks_for(l->rows * l->channels), THREADS, stream, *l, (const t *)dy,           \
                   (const t *)x, (const t *)y, (t *)dx);
-    TFC_CUDA_FLOATS(LRN_GRAD_CASE, ~)
+    OPS_FLOATS(LRN_GRAD_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }

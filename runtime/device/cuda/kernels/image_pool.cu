@@ -113,9 +113,9 @@ TFC_CUDA_API int tfc_cuda_pool(int type, bool average, const tfc_cuda_slide *s, 
   int64_t total = elements_of(*s, s->y, s->channels);
   switch (type) {
 #define POOL_CASE(t, ...)                                                                                              \
-  case TFC_CUDA_##t:                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
     return launch(pool_kernel<t>, blocks_for(total), THREADS, stream, average, *s, total, (const t *)x, (t *)y);
-    TFC_CUDA_FLOATS(POOL_CASE, ~)
+    OPS_FLOATS(POOL_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }
@@ -126,10 +126,10 @@ TFC_CUDA_API int tfc_cuda_max_pool_grad(int type, bool each, const tfc_cuda_slid
   int64_t total = elements_of(*s, s->x, s->channels);
   switch (type) {
 #define MAX_CASE(t, ...)                                                                                               \
-  case TFC_CUDA_##t:                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
     return launch(max_grad_kernel<t>, blocks_for(total), THREADS, stream, each, *s, total, (const t *)x, (const t *)y, \
                   (const t *)dy, (t *)dx);
-    TFC_CUDA_FLOATS(MAX_CASE, ~)
+    OPS_FLOATS(MAX_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }
@@ -139,9 +139,9 @@ TFC_CUDA_API int tfc_cuda_average_pool_grad(int type, const tfc_cuda_slide *s, c
   int64_t total = elements_of(*s, s->x, s->channels);
   switch (type) {
 #define AVERAGE_CASE(t, ...)                                                                                           \
-  case TFC_CUDA_##t:                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
     return launch(average_grad_kernel<t>, blocks_for(total), THREADS, stream, *s, total, (const t *)dy, (t *)dx);
-    TFC_CUDA_FLOATS(AVERAGE_CASE, ~)
+    OPS_FLOATS(AVERAGE_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }

@@ -245,7 +245,7 @@ static tfc_status launch_bias(struct tfc_cuda_launch *l) {
   return add_bias(l, s, bias->data, c->data);
 }
 
-#define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
+#define FLOATS OPS_BITS(OPS_FLOATS)
 static const struct tfc_cuda_kernel matmul_rows[] = {
     {"MatMul", FLOATS, matmul_prepare, launch, 0},
     {"BatchMatMul", FLOATS, batch_prepare, launch, 0},

@@ -582,7 +582,7 @@ static const struct tfc_cuda_kernel move_rows[] = {
     {"Unpack", TFC_CUDA_PLAIN, pack_prepare, launch_Unpack, 0},
     TWICE_ON("Fill", TFC_CUDA_INDEX, fill, launch_Fill, TFC_CUDA_ON_PLAIN),
     {"ZerosLike", TFC_CUDA_PLAIN, plain, launch_ZerosLike, 0},
-    {"OnesLike", TFC_CUDA_BITS(TFC_CUDA_ALL), NULL, launch_OnesLike, 0},
+    {"OnesLike", OPS_BITS(TFC_CUDA_ALL), NULL, launch_OnesLike, 0},
     {"DeepCopy", TFC_CUDA_PLAIN, plain, launch_copy, 0},
     {"Snapshot", TFC_CUDA_PLAIN, plain, launch_copy, 0},
 };

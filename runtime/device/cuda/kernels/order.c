@@ -57,7 +57,7 @@ static tfc_status launch_top(struct tfc_cuda_launch *l) {
   return failed ? tfc_cuda_status(l, failed) : NULL;
 }
 
-#define REALS TFC_CUDA_BITS(TFC_CUDA_REALS)
+#define REALS OPS_BITS(TFC_CUDA_REALS)
 static const struct tfc_cuda_kernel order_rows[] = {
     {"TopKV2", REALS, top_constant, launch_top, 0},
     {"TopKV2", REALS, top_prepare, launch_top, TFC_CUDA_NO_CAPTURE},

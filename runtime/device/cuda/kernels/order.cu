@@ -212,10 +212,10 @@ bool is_sorted(int64_t rows, int64_t n, int64_t k) {
 }
 // Returns the bytes of scratch for `odd` and `found` (struct top_of), which are stored before the pairs.
 size_t odd_bytes(int type, int64_t rows) {
-  return 1u << type & TFC_CUDA_BITS(TFC_CUDA_FLOATS) ? ((size_t)rows + 255) / 256 * 256 : 0;
+  return 1u << type & OPS_BITS(OPS_FLOATS) ? ((size_t)rows + 255) / 256 * 256 : 0;
 }
 size_t found_bytes(int type, int64_t rows, int64_t k) {
-  if (!(1u << type & TFC_CUDA_BITS(TFC_CUDA_FLOATS))) return 0;
+  if (!(1u << type & OPS_BITS(OPS_FLOATS))) return 0;
   return ((size_t)blocks_for(rows, 1) * (size_t)(k + 1) * sizeof(int32_t) + 255) / 256 * 256;
 }
 template <class T> int top(const top_of &t, const void *x, void *values, void *memory, void *stream) {
@@ -237,10 +237,10 @@ TFC_CUDA_API int tfc_cuda_top_k(int type, int index_type, int64_t rows, int64_t 
                                 const void *x, void *values, void *indices, void *scratch, void *stream) {
   using namespace tfc;
   char *odd = (char *)scratch, *found = odd + odd_bytes(type, rows), *memory = found + found_bytes(type, rows, k);
-  const top_of t = {rows, n, k, sorted, index_type == TFC_CUDA_i64, indices, (int32_t *)found, (bool *)odd};
+  const top_of t = {rows, n, k, sorted, index_type == OPS_DT_i64, indices, (int32_t *)found, (bool *)odd};
   switch (type) {
 #define TOP_CASE(t_, ...)                                                                                              \
-  case TFC_CUDA_##t_: return top<t_>(t, x, values, memory, stream);
+  case OPS_DT_##t_: return top<t_>(t, x, values, memory, stream);
     TFC_CUDA_REALS(TOP_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }

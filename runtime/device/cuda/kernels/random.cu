@@ -184,15 +184,15 @@ TFC_CUDA_API int tfc_cuda_random_fill(int kind, int type, const tfc_cuda_random 
   using namespace tfc;
   philox p = {{r->counter[0], r->counter[1], r->counter[2], r->counter[3]}, {r->key[0], r->key[1]}};
   if (kind >= TFC_CUDA_RANDOM_UNIFORM_INT) {
-    if (type == TFC_CUDA_i32 || type == TFC_CUDA_u32) return ints<u32>(kind, p, r, y, n, stream);
-    if (type == TFC_CUDA_i64 || type == TFC_CUDA_u64) return ints<u64>(kind, p, r, y, n, stream);
+    if (type == OPS_DT_i32 || type == OPS_DT_u32) return ints<u32>(kind, p, r, y, n, stream);
+    if (type == OPS_DT_i64 || type == OPS_DT_u64) return ints<u64>(kind, p, r, y, n, stream);
     return TFC_CUDA_INVALID_VALUE;
   }
   switch (type) {
-  case TFC_CUDA_f32: return floats<group_of_four<f32>, f32>(kind, p, y, n, stream);
-  case TFC_CUDA_f16: return floats<group_of_four<f16>, f16>(kind, p, y, n, stream);
-  case TFC_CUDA_b16: return floats<group_of_four<b16>, b16>(kind, p, y, n, stream);
-  case TFC_CUDA_f64: return floats<group_of_two, f64>(kind, p, y, n, stream);
+  case OPS_DT_f32: return floats<group_of_four<f32>, f32>(kind, p, y, n, stream);
+  case OPS_DT_f16: return floats<group_of_four<f16>, f16>(kind, p, y, n, stream);
+  case OPS_DT_b16: return floats<group_of_four<b16>, b16>(kind, p, y, n, stream);
+  case OPS_DT_f64: return floats<group_of_two, f64>(kind, p, y, n, stream);
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }

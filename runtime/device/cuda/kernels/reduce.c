@@ -316,24 +316,24 @@ static tfc_status launch_BiasAddGrad(struct tfc_cuda_launch *l) {
 }
 
 // --- Rows --------------------------------------------------------------------------------------------------------
-#define REALS TFC_CUDA_BITS(TFC_CUDA_REALS)
-#define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
+#define REALS OPS_BITS(TFC_CUDA_REALS)
+#define FLOATS OPS_BITS(OPS_FLOATS)
 static const struct tfc_cuda_kernel reduce_rows[] = {
     {"Sum", REALS, reduce_constant, launch_Sum, 0},
     {"Sum", REALS, reduce_prepare, launch_Sum, TFC_CUDA_NO_CAPTURE},
     {"Mean", REALS, reduce_constant, launch_Mean, 0},
     {"Mean", REALS, reduce_prepare, launch_Mean, TFC_CUDA_NO_CAPTURE},
     // TensorFlow rounds a product of float16 after every factor, which a tree of products cannot reproduce.
-    {"Prod", REALS & ~(1u << TFC_CUDA_f16), reduce_constant, launch_Prod, 0},
-    {"Prod", REALS & ~(1u << TFC_CUDA_f16), reduce_prepare, launch_Prod, TFC_CUDA_NO_CAPTURE},
+    {"Prod", REALS & ~(1u << OPS_DT_f16), reduce_constant, launch_Prod, 0},
+    {"Prod", REALS & ~(1u << OPS_DT_f16), reduce_prepare, launch_Prod, TFC_CUDA_NO_CAPTURE},
     {"Max", REALS, reduce_constant, launch_Max, 0},
     {"Max", REALS, reduce_prepare, launch_Max, TFC_CUDA_NO_CAPTURE},
     {"Min", REALS, reduce_constant, launch_Min, 0},
     {"Min", REALS, reduce_prepare, launch_Min, TFC_CUDA_NO_CAPTURE},
-    {"All", 1u << TFC_CUDA_b8, reduce_constant, launch_All, 0},
-    {"All", 1u << TFC_CUDA_b8, reduce_prepare, launch_All, TFC_CUDA_NO_CAPTURE},
-    {"Any", 1u << TFC_CUDA_b8, reduce_constant, launch_Any, 0},
-    {"Any", 1u << TFC_CUDA_b8, reduce_prepare, launch_Any, TFC_CUDA_NO_CAPTURE},
+    {"All", 1u << OPS_DT_b8, reduce_constant, launch_All, 0},
+    {"All", 1u << OPS_DT_b8, reduce_prepare, launch_All, TFC_CUDA_NO_CAPTURE},
+    {"Any", 1u << OPS_DT_b8, reduce_constant, launch_Any, 0},
+    {"Any", 1u << OPS_DT_b8, reduce_prepare, launch_Any, TFC_CUDA_NO_CAPTURE},
     {"EuclideanNorm", FLOATS, reduce_constant, launch_EuclideanNorm, 0},
     {"EuclideanNorm", FLOATS, reduce_prepare, launch_EuclideanNorm, TFC_CUDA_NO_CAPTURE},
     {"L2Loss", FLOATS, NULL, launch_L2Loss, 0},

@@ -8,7 +8,7 @@ int reduce_extreme(int kind, int type, const tfc_cuda_reduction *r, const void *
 int reduce_extreme(int kind, int type, const tfc_cuda_reduction *r, const void *x, void *y, void *scratch,
                    void *stream) {
 #define CASE(t, Op)                                                                                                    \
-  case TFC_CUDA_##t: return reduce<Op<t>, t>(r, x, y, scratch, stream);
+  case OPS_DT_##t: return reduce<Op<t>, t>(r, x, y, scratch, stream);
   switch (kind) {
   case TFC_CUDA_REDUCE_MAX:
     switch (type) {
@@ -21,9 +21,9 @@ int reduce_extreme(int kind, int type, const tfc_cuda_reduction *r, const void *
     default: return TFC_CUDA_INVALID_VALUE;
     }
   case TFC_CUDA_REDUCE_ALL:
-    return type == TFC_CUDA_b8 ? reduce<all_of<bool>, bool>(r, x, y, scratch, stream) : (int)TFC_CUDA_INVALID_VALUE;
+    return type == OPS_DT_b8 ? reduce<all_of<bool>, bool>(r, x, y, scratch, stream) : (int)TFC_CUDA_INVALID_VALUE;
   case TFC_CUDA_REDUCE_ANY:
-    return type == TFC_CUDA_b8 ? reduce<any_of<bool>, bool>(r, x, y, scratch, stream) : (int)TFC_CUDA_INVALID_VALUE;
+    return type == OPS_DT_b8 ? reduce<any_of<bool>, bool>(r, x, y, scratch, stream) : (int)TFC_CUDA_INVALID_VALUE;
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }
@@ -109,8 +109,8 @@ template <class T>
 int arg(int out_type, bool least, int64_t outer, int64_t n, int64_t inner, const void *x, void *y, void *scratch,
         void *stream) {
   const tfc_cuda_reduction r = plan_of(outer, n, inner);
-  if (out_type == TFC_CUDA_i64) return arg_as<T>(r, least, inner, x, (i64 *)y, scratch, stream);
-  if (out_type == TFC_CUDA_i32) return arg_as<T>(r, least, inner, x, (i32 *)y, scratch, stream);
+  if (out_type == OPS_DT_i64) return arg_as<T>(r, least, inner, x, (i64 *)y, scratch, stream);
+  if (out_type == OPS_DT_i32) return arg_as<T>(r, least, inner, x, (i32 *)y, scratch, stream);
   return TFC_CUDA_INVALID_VALUE;
 }
 
@@ -127,7 +127,7 @@ TFC_CUDA_API int tfc_cuda_arg(int type, int out_type, bool least, int64_t outer,
   using namespace tfc;
   switch (type) {
 #define ARG_CASE(t, ...)                                                                                               \
-  case TFC_CUDA_##t: return arg<t>(out_type, least, outer, n, inner, x, y, scratch, stream);
+  case OPS_DT_##t: return arg<t>(out_type, least, outer, n, inner, x, y, scratch, stream);
     TFC_CUDA_REALS(ARG_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }

@@ -34,7 +34,7 @@ TFC_CUDA_API int tfc_cuda_reduce(int kind, int type, const tfc_cuda_reduction *r
                                  void *stream) {
   using namespace tfc;
 #define CASE(t, Op)                                                                                                    \
-  case TFC_CUDA_##t: return reduce<Op<t>, t>(r, x, y, scratch, stream);
+  case OPS_DT_##t: return reduce<Op<t>, t>(r, x, y, scratch, stream);
   switch (kind) {
   case TFC_CUDA_REDUCE_SUM:
     switch (type) {
@@ -43,7 +43,7 @@ TFC_CUDA_API int tfc_cuda_reduce(int kind, int type, const tfc_cuda_reduction *r
     }
   case TFC_CUDA_REDUCE_SQUARES:
     switch (type) {
-      TFC_CUDA_FLOATS(CASE, squares_of)
+      OPS_FLOATS(CASE, squares_of)
     default: return TFC_CUDA_INVALID_VALUE;
     }
   case TFC_CUDA_REDUCE_PROD:

@@ -52,7 +52,7 @@ static tfc_status launch_scan(struct tfc_cuda_launch *l) {
   return failed ? tfc_cuda_status(l, failed) : NULL;
 }
 
-#define REALS TFC_CUDA_BITS(TFC_CUDA_REALS)
+#define REALS OPS_BITS(TFC_CUDA_REALS)
 static const struct tfc_cuda_kernel scan_rows[] = {
     {"Cumsum", REALS, scan_constant, launch_scan, TFC_CUDA_VARIANT(SUM)},
     {"Cumsum", REALS, scan_prepare, launch_scan, TFC_CUDA_NO_CAPTURE | TFC_CUDA_VARIANT(SUM)},

@@ -198,14 +198,14 @@ template <class T> int scan(const tfc_cuda_scan &s, const void *xv, void *yv, vo
 
 TFC_CUDA_API void tfc_cuda_scan_split(int type, tfc_cuda_scan *s) {
   using namespace tfc;
-  const bool narrow = type == TFC_CUDA_f16 || type == TFC_CUDA_b16;
+  const bool narrow = type == OPS_DT_f16 || type == OPS_DT_b16;
   // Makes enough chunks to fill the largest GPU of today, each of at least `least` elements.
   const int64_t pieces = s->inner > 1 ? 131072 / (s->outer * s->inner) : 528 / s->outer;
   const int64_t least = s->inner > 1 ? 64 : 4 * TILE;
   int64_t most = 256; // the most chunks: each thread adds up the chunks before its own, so there are no more chunks
                       // than elements in a chunk
   while (s->inner > 1 && most * most < s->n) most *= 2;
-  s->in_order = narrow || (s->product && (type == TFC_CUDA_f32 || type == TFC_CUDA_f64));
+  s->in_order = narrow || (s->product && (type == OPS_DT_f32 || type == OPS_DT_f64));
   int64_t chunks = s->in_order ? 1 : smaller(s->inner > 1 ? smaller(pieces, most) : pieces, s->n / least);
   s->chunk = chunks > 1 ? (s->n + chunks - 1) / chunks : s->n;
   if (chunks > 1 && s->inner == 1) s->chunk = (s->chunk + TILE - 1) / TILE * TILE;
@@ -217,7 +217,7 @@ TFC_CUDA_API int tfc_cuda_run_scan(int type, const tfc_cuda_scan *s, const void 
   using namespace tfc;
   switch (type) {
 #define SCAN_CASE(t, ...)                                                                                              \
-  case TFC_CUDA_##t: return scan<t>(*s, x, y, scratch, stream);
+  case OPS_DT_##t: return scan<t>(*s, x, y, scratch, stream);
     TFC_CUDA_REALS(SCAN_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }

@@ -139,8 +139,8 @@ TFC_CUDA_API int tfc_cuda_softmax(int type, bool log, int64_t rows, int64_t n, c
   using namespace tfc;
   switch (type) {
 #define SOFTMAX_CASE(t, ...)                                                                                           \
-  case TFC_CUDA_##t: return softmax<t>(log, rows, n, x, y, stream);
-    TFC_CUDA_FLOATS(SOFTMAX_CASE, ~)
+  case OPS_DT_##t: return softmax<t>(log, rows, n, x, y, stream);
+    OPS_FLOATS(SOFTMAX_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }
@@ -150,10 +150,10 @@ TFC_CUDA_API int tfc_cuda_sparse_cross_entropy(int type, int label_type, int64_t
   using namespace tfc;
   switch (type) {
 #define SPARSE_CASE(t, ...)                                                                                            \
-  case TFC_CUDA_##t:                                                                                                   \
-    return label_type == TFC_CUDA_i32 ? sparse<t, i32>(rows, n, logits, labels, loss, backprop, stream)                \
-                                      : sparse<t, i64>(rows, n, logits, labels, loss, backprop, stream);
-    TFC_CUDA_FLOATS(SPARSE_CASE, ~)
+  case OPS_DT_##t:                                                                                                     \
+    return label_type == OPS_DT_i32 ? sparse<t, i32>(rows, n, logits, labels, loss, backprop, stream)                  \
+                                    : sparse<t, i64>(rows, n, logits, labels, loss, backprop, stream);
+    OPS_FLOATS(SPARSE_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }
@@ -163,8 +163,8 @@ TFC_CUDA_API int tfc_cuda_cross_entropy(int type, const tfc_cuda_dense_rows *r, 
   using namespace tfc;
   switch (type) {
 #define DENSE_CASE(t, ...)                                                                                             \
-  case TFC_CUDA_##t: return dense<t>(r, logits, labels, loss, backprop, stream);
-    TFC_CUDA_FLOATS(DENSE_CASE, ~)
+  case OPS_DT_##t: return dense<t>(r, logits, labels, loss, backprop, stream);
+    OPS_FLOATS(DENSE_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }

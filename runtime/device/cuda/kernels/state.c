@@ -119,8 +119,7 @@ static tfc_status launch_sub(struct tfc_cuda_launch *l) {
 }
 static tfc_status update_prepare(struct tfc_cuda_prepare *p) {
   tfc_dtype type = tfc_cuda_type(p, 1);
-  if (!tfc_cuda_type_in(type, TFC_CUDA_BITS(TFC_CUDA_REALS)))
-    TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(type));
+  if (!tfc_cuda_type_in(type, OPS_BITS(TFC_CUDA_REALS))) TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(type));
   return NULL;
 }
 
@@ -143,8 +142,8 @@ static tfc_status launch_read(struct tfc_cuda_launch *l) {
 static const struct tfc_cuda_kernel state_rows[] = {
     {"Assign", TFC_CUDA_PLAIN, assign_prepare, launch_assign, 0},
     {"AssignVariableOp", TFC_CUDA_HANDLE, assign_prepare, launch_assign, TFC_CUDA_ON_PLAIN},
-    {"AssignAdd", TFC_CUDA_BITS(TFC_CUDA_REALS), update_prepare, launch_add, 0},
-    {"AssignSub", TFC_CUDA_BITS(TFC_CUDA_REALS), update_prepare, launch_sub, 0},
+    {"AssignAdd", OPS_BITS(TFC_CUDA_REALS), update_prepare, launch_add, 0},
+    {"AssignSub", OPS_BITS(TFC_CUDA_REALS), update_prepare, launch_sub, 0},
     {"AssignAddVariableOp", TFC_CUDA_HANDLE, update_prepare, launch_add, TFC_CUDA_ON_REALS},
     {"AssignSubVariableOp", TFC_CUDA_HANDLE, update_prepare, launch_sub, TFC_CUDA_ON_REALS},
     {"ReadVariableOp", TFC_CUDA_HANDLE, read_prepare, launch_read, TFC_CUDA_ON_PLAIN},

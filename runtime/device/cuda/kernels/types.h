@@ -1,5 +1,5 @@
-// For the C files and the .cu files of each kernel family: element types by TensorFlow's numbers, the lists of types
-// that families are compiled for, and broadcasting. It is valid C and C++ and includes no header of tfc or CUDA.
+// For the C files and the .cu files of each kernel family: the lists of types that families are compiled for, and
+// broadcasting. It is valid C and C++ and includes no header of CUDA.
 #ifndef TFC_RUNTIME_DEVICE_CUDA_KERNELS_TYPES_H
 #define TFC_RUNTIME_DEVICE_CUDA_KERNELS_TYPES_H
 
@@ -7,46 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/ops/element_lists.h"
+
 #ifdef __cplusplus
 #define TFC_CUDA_API extern "C"
 #else
 #define TFC_CUDA_API
 #endif
 
-// suffix, number in DataType
-#define TFC_CUDA_TYPES(X)                                                                                              \
-  X(f32, 1)                                                                                                            \
-  X(f64, 2)                                                                                                            \
-  X(i32, 3)                                                                                                            \
-  X(u8, 4)                                                                                                             \
-  X(i16, 5)                                                                                                            \
-  X(i8, 6)                                                                                                             \
-  X(i64, 9)                                                                                                            \
-  X(b8, 10)                                                                                                            \
-  X(b16, 14)                                                                                                           \
-  X(u16, 17)                                                                                                           \
-  X(f16, 19)                                                                                                           \
-  X(u32, 22)                                                                                                           \
-  X(u64, 23)
-enum {
-#define TFC_CUDA_TYPE_ENUM(t, number) TFC_CUDA_##t = number,
-  TFC_CUDA_TYPES(TFC_CUDA_TYPE_ENUM)
-#undef TFC_CUDA_TYPE_ENUM
-};
-
-// Lists of types: LIST(X, ...) calls X(t, ...) for each. TFC_CUDA_INTS are the integers that graphs compute
-// with; the narrow ones are only stored and cast.
-#define TFC_CUDA_FLOATS(X, ...) X(f32, __VA_ARGS__) X(f64, __VA_ARGS__) X(f16, __VA_ARGS__) X(b16, __VA_ARGS__)
-#define TFC_CUDA_INTS(X, ...) X(i32, __VA_ARGS__) X(i64, __VA_ARGS__)
-#define TFC_CUDA_REALS(X, ...) TFC_CUDA_FLOATS(X, __VA_ARGS__) TFC_CUDA_INTS(X, __VA_ARGS__)
+// Lists of types in addition to those of element_lists.h. Graphs compute with the wide integers; the narrow ones are
+// only stored, compared and cast.
+#define TFC_CUDA_REALS(X, ...) OPS_FLOATS(X, __VA_ARGS__) OPS_WIDE_INTS(X, __VA_ARGS__)
 #define TFC_CUDA_BYTES(X, ...) X(u8, __VA_ARGS__) X(i8, __VA_ARGS__)
 #define TFC_CUDA_NARROW(X, ...)                                                                                        \
   TFC_CUDA_BYTES(X, __VA_ARGS__) X(i16, __VA_ARGS__) X(u16, __VA_ARGS__) X(u32, __VA_ARGS__) X(u64, __VA_ARGS__)
 #define TFC_CUDA_BOOL(X, ...) X(b8, __VA_ARGS__)
 #define TFC_CUDA_ALL(X, ...)                                                                                           \
   TFC_CUDA_REALS(X, __VA_ARGS__) TFC_CUDA_NARROW(X, __VA_ARGS__) TFC_CUDA_BOOL(X, __VA_ARGS__)
-#define TFC_CUDA_BIT(t, ...) | 1u << TFC_CUDA_##t
-#define TFC_CUDA_BITS(LIST) (0u LIST(TFC_CUDA_BIT, ~)) // for a row's `types`
 
 enum { TFC_CUDA_RANK = 8 };
 

@@ -10,7 +10,7 @@ static bool is_index(tfc_dtype t) {
   return t == TFC_INT32 || t == TFC_INT64;
 }
 static bool is_real(tfc_dtype t) {
-  return tfc_cuda_type_in(t, TFC_CUDA_BITS(TFC_CUDA_REALS));
+  return tfc_cuda_type_in(t, OPS_BITS(TFC_CUDA_REALS));
 }
 
 // Sorts positions by the row that their index names. *memory: scratch that the caller releases.
@@ -68,8 +68,7 @@ static tfc_status prepare_rule(struct tfc_cuda_prepare *p, const struct tfc_op_d
   if (a->scalar_count != rules[a->rule].scalars || (int)a->slots != rule->slots)
     return tfc_status_make(TFC_INTERNAL, "the rule of %s has other slots or scalars on the host", rule->op);
   const tfc_dtype type = a->type = tfc_cuda_type(p, a->grad);
-  if (!tfc_cuda_type_in(type, TFC_CUDA_BITS(TFC_CUDA_FLOATS)))
-    TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(type));
+  if (!tfc_cuda_type_in(type, OPS_BITS(OPS_FLOATS))) TFC_CUDA_DECLINE("no kernel for %s", tfc_dtype_name(type));
   if (a->indices != TFC_NONE && !is_index(tfc_cuda_type(p, a->indices))) TFC_CUDA_DECLINE("indices of this type");
   a->flag = rule->flag && tfc_node_attr_bool(p->base->graph, p->base->node, rule->flag,
                                              tfc_str_is(tfc_str_from(rule->flag), "update_slots"));
@@ -552,8 +551,8 @@ static tfc_status launch_OneHot(struct tfc_cuda_launch *l) {
 }
 
 // --- Rows --------------------------------------------------------------------------------------------------------
-#define REALS TFC_CUDA_BITS(TFC_CUDA_REALS)
-#define FLOATS TFC_CUDA_BITS(TFC_CUDA_FLOATS)
+#define REALS OPS_BITS(TFC_CUDA_REALS)
+#define FLOATS OPS_BITS(OPS_FLOATS)
 #define APPLY(name, slots, scalars)                                                                                    \
   {"Apply" #name, FLOATS, apply_prepare, launch_apply, 0},                                                             \
       {"ResourceApply" #name, TFC_CUDA_HANDLE, apply_prepare, launch_apply, TFC_CUDA_ON_FLOATS},                       \

@@ -50,8 +50,8 @@ template <template <class> class Rule, int SLOTS, int SCALARS>
 int by_type(int type, const tfc_cuda_updates *list, void *stream) {
   switch (type) {
 #define TYPE_CASE(t, ...)                                                                                              \
-  case TFC_CUDA_##t: return apply<Rule, t, SLOTS, SCALARS>(list, stream);
-    TFC_CUDA_FLOATS(TYPE_CASE, ~)
+  case OPS_DT_##t: return apply<Rule, t, SLOTS, SCALARS>(list, stream);
+    OPS_FLOATS(TYPE_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
 }

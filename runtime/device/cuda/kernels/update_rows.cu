@@ -121,7 +121,7 @@ struct alignas(16) sixteen {
 template <class T>
 int gather(int index_type, const tfc_cuda_gather &g, const void *x, const void *indices, void *y, void *stream) {
   unsigned blocks = blocks_for(g.batch * g.outer * g.count * g.inner);
-  if (index_type == TFC_CUDA_i32)
+  if (index_type == OPS_DT_i32)
     return launch(gather_kernel<T, i32>, blocks, THREADS, stream, g, (const T *)x, (const i32 *)indices, (T *)y);
   return launch(gather_kernel<T, i64>, blocks, THREADS, stream, g, (const T *)x, (const i64 *)indices, (T *)y);
 }
@@ -141,7 +141,7 @@ int one_hot(int index_type, int64_t outer, int64_t depth, int64_t inner, const v
   unsigned blocks = blocks_for(outer * depth * inner);
   switch (index_type) {
 #define ONE_HOT(t)                                                                                                     \
-  case TFC_CUDA_##t:                                                                                                   \
+  case OPS_DT_##t:                                                                                                     \
     return launch(one_hot_kernel<T, t>, blocks, THREADS, stream, outer, depth, inner, (const t *)indices,              \
                   (const T *)on, (const T *)off, (T *)y);
     ONE_HOT(i32)
@@ -163,7 +163,7 @@ TFC_CUDA_API int tfc_cuda_make_runs(int index_type, const void *indices, int64_t
   tfc_cuda_pairs p;
   int failed = tfc_cuda_pairs_in((int32_t)positions, memory, &p);
   if (failed) return failed;
-  if (index_type == TFC_CUDA_i32)
+  if (index_type == OPS_DT_i32)
     failed = launch(number_kernel<i32>, blocks_for(positions), THREADS, stream, (const i32 *)indices, positions, rows,
                     p.keys[0], p.values[0]);
   else
@@ -180,7 +180,7 @@ TFC_CUDA_API int tfc_cuda_scatter_rows(int how, int type, const tfc_cuda_scatter
   using namespace tfc;
   switch (type) {
 #define SCATTER_CASE(t, ...)                                                                                           \
-  case TFC_CUDA_##t: return scatter<t>(how, s, stream);
+  case OPS_DT_##t: return scatter<t>(how, s, stream);
     TFC_CUDA_REALS(SCATTER_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
@@ -190,7 +190,7 @@ TFC_CUDA_API int tfc_cuda_combine_identity(int how, int type, void *y, int64_t n
   using namespace tfc;
   switch (type) {
 #define IDENTITY_CASE(t, ...)                                                                                          \
-  case TFC_CUDA_##t: return identity<t>(how, y, n, stream);
+  case OPS_DT_##t: return identity<t>(how, y, n, stream);
     TFC_CUDA_REALS(IDENTITY_CASE, ~)
   default: return TFC_CUDA_INVALID_VALUE;
   }
@@ -199,7 +199,7 @@ TFC_CUDA_API int tfc_cuda_combine_identity(int how, int type, void *y, int64_t n
 TFC_CUDA_API int tfc_cuda_flatten(int index_type, const tfc_cuda_tuples *t, const void *indices, int64_t *flat,
                                   void *stream) {
   using namespace tfc;
-  if (index_type == TFC_CUDA_i32)
+  if (index_type == OPS_DT_i32)
     return launch(flatten_kernel<i32>, blocks_for(t->positions), THREADS, stream, *t, (const i32 *)indices, flat);
   return launch(flatten_kernel<i64>, blocks_for(t->positions), THREADS, stream, *t, (const i64 *)indices, flat);
 }
