@@ -145,7 +145,7 @@ out:
 static json_t *host_types(const struct tfc_op_def *def) {
   json_t *types = json_array();
   for (int t = 1; t < TFC_DTYPE_COUNT && def->kernel; t++)
-    if (tfc_host_types(def) & TFC_TYPE_BIT(t)) json_array_append_new(types, json_string(tfc_dtype_name((tfc_dtype)t)));
+    if (def->host.types & TFC_TYPE_BIT(t)) json_array_append_new(types, json_string(tfc_dtype_name((tfc_dtype)t)));
   return types;
 }
 
@@ -159,7 +159,7 @@ static json_t *kernel_types(const struct tfc_op_def *def, bool (*has)(const stru
   bool all = true, every = true;
   for (int t = 1; t < TFC_DTYPE_COUNT && def->kernel; t++) {
     bool here = has(def, (tfc_dtype)t), taken = !def->types || def->types & TFC_TYPE_BIT(t);
-    bool beside = has != has_on_cpu && tfc_host_types(def) & TFC_TYPE_BIT(t);
+    bool beside = has != has_on_cpu && def->host.types & TFC_TYPE_BIT(t);
     every &= here || beside;
     all &= here || beside || !taken;
     if (here && taken) json_array_append_new(types, json_string(tfc_dtype_name((tfc_dtype)t)));

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "runtime/ops/effect.h"
 #include "runtime/pass/fold.h"
 
 // Whether an average is taken from the accumulator when it has one gradient of each client.
@@ -12,7 +11,7 @@ static bool takes_one_of_each(const struct tfc_graph *g, uint32_t accumulator, u
   bool any = false;
   for (uint32_t c = g->consumer_begin[accumulator]; c < g->consumer_begin[accumulator + 1]; c++) {
     const struct tfc_node *n = &g->nodes[g->consumers[c].node];
-    if (!tfc_op_takes_gradient(n->op) || g->consumers[c].input != 0) continue;
+    if (tfc_node_role(n) != TFC_ROLE_TAKES_GRADIENT || g->consumers[c].input != 0) continue;
     const struct tfc_tensor *required = tfc_const_value(g, &g->nodes[tfc_node_inputs(g, n)[1].node]);
     if (!required || required->dtype != TFC_INT32 || tfc_tensor_elements(required) != 1) return false;
     if (*(const int32_t *)required->data != (int64_t)clients) return false;
@@ -30,7 +29,7 @@ tfc_status run_together_can(const struct run_setup *setup, const struct tfc_step
   TFC_TRY(s, tfc_prune(g, feeds, step->feed_count, step->fetches, step->fetch_count, step->targets, step->target_count,
                        needed));
   for (uint32_t i = 0; i < g->node_count; i++) {
-    if (!needed[i] || !tfc_op_gives_gradient(g->nodes[i].op)) continue;
+    if (!needed[i] || tfc_node_role(&g->nodes[i]) != TFC_ROLE_GIVES_GRADIENT) continue;
     any = true;
     all = all && takes_one_of_each(g, tfc_node_inputs(g, &g->nodes[i])[0].node, clients);
   }

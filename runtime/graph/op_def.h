@@ -91,6 +91,7 @@ enum tfc_op_flags {
   TFC_OP_ABOUT_INPUTS = 1 << 23,       // outputs are shapes, lengths or numbers of elements, so they are small
   TFC_OP_NO_ELEMENTS = 1 << 24,        // its kernel reads no element of its inputs
   TFC_OP_FINISHES = 1 << 25,           // the CPU's kernel runs element-wise operations on rows it has just computed
+  TFC_OP_READS_OUTSIDE = 1 << 26, // its output comes from outside of the step: a feed, a queue, an iterator, a reader
 };
 
 // What other code needs to know about an op, besides its flags: code that rewrites, lowers, differentiates or places
@@ -144,9 +145,46 @@ typedef enum tfc_op_role {
   TFC_ROLE_CROSS_ENTROPY,     // loss and gradient of logits, from logits and classes
   TFC_ROLE_SEND,              // sends its input to another task
   TFC_ROLE_RECEIVE,           // its output comes from another task
+  TFC_ROLE_MAKE_ITERATOR,     // restarts the iterator in input 1
+  TFC_ROLE_QUEUE_CLOSE,       // ends the queue in input 0
+  TFC_ROLE_GIVES_GRADIENT,    // puts a gradient into the accumulator in input 0
+  TFC_ROLE_TAKES_GRADIENT, // takes their average from the accumulator in input 0, once it has as many as input 1 says
 } tfc_op_role;
 
 #define TFC_TYPE_BIT(t) (1u << (t))
+#define TFC_INT32_BIT TFC_TYPE_BIT(TFC_INT32)
+
+// What an op changes outside of its step, or reads from there; the later ones are stronger.
+typedef enum tfc_op_effect {
+  TFC_EFFECT_NONE,
+  TFC_EFFECT_UPDATE,  // writes a variable or a queue
+  TFC_EFFECT_TABLE,   // fills a lookup table, or starts an iterator
+  TFC_EFFECT_RESTORE, // reads a checkpoint
+  TFC_EFFECT_SAVE,    // writes files or summaries
+} tfc_op_effect;
+
+// How an op uses an integer input. This decides which values are valid when inputs are made up.
+typedef enum tfc_index_use {
+  TFC_INDEX_NONE,
+  TFC_INDEX_ROWS,           // input 1 selects rows of input 0
+  TFC_INDEX_ROWS_OF_HANDLE, // input 1 selects rows of the variable whose handle is input 0
+  TFC_INDEX_CLASSES,        // input 1 selects columns of input 0, one for each row
+  TFC_INDEX_TOP,            // the same, and input 0 is a matrix
+  TFC_INDEX_ONE_HOT,        // input 0 is less than input 1
+  TFC_INDEX_SEGMENTS,       // input 1 is less than input 2
+  TFC_INDEX_PARTITIONS,     // input 1 is less than num_partitions
+  TFC_INDEX_LENGTHS,        // input 1 is at most the size of input 0's axis seq_dim
+  TFC_INDEX_COMPARED,       // the input is compared with the other one
+  TFC_INDEX_IN_PIECES,      // input 0, divided by input 1, is a row within one part of a partitioned table
+  TFC_INDEX_MOVED,          // the input is passed on: the reader of the output decides
+} tfc_index_use;
+
+// The types for which TensorFlow has all operands of an op in host memory, beside a GPU, or no kernel for GPUs
+// (runtime/ops/host_memory.c).
+struct tfc_op_host {
+  const char *attr; // the attribute with the type that decides; NULL: there is no such type
+  uint32_t types;   // bits of the types
+};
 
 // The loops of an element-wise op by dtype (NULL: there is no loop), for fusion. Each loop may be called for any range
 // of elements.
@@ -171,7 +209,10 @@ struct tfc_op_def {
   bool is_cheap;                      // it is as fast to compute the result again as to read it again from memory
   uint32_t types;                     // bits of the dtypes that the kernel takes for its first type attribute; 0: any
   uint32_t host_inputs, host_outputs; // bit i: in host memory on every device (TensorFlow's HostMemory)
-  size_t node_state; // bytes of state that the node has for the whole session, zero at first (random generators)
+  struct tfc_op_host host;            // types for which all operands are there
+  tfc_index_use index_use;
+  tfc_op_effect effect; // besides those that its flags say: TFC_OP_UPDATE, TFC_OP_SAVES (tfc_node_effect)
+  size_t node_state;    // bytes of state that the node has for the whole session, zero at first (random generators)
   tfc_shape_fn shape;
   tfc_grad_fn gradient;
   tfc_cost_fn cost;

@@ -153,6 +153,7 @@ static const struct tfc_op_def array_facts_rows[] = {
      .outputs = "output: T",
      .attrs = "N: int >= 1, T: type, shape: shape",
      .flags = TFC_OP_NOT_DIFFERENTIABLE,
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_attr,
      .cost = ops_cost_moved,
      .kernel = parallel_concat,

@@ -87,8 +87,8 @@ static const struct tfc_op_def array_inplace_rows[] = {
      .shape = shape_empty,
      .cost = ops_cost_moved,
      .kernel = empty},
-    {.name = "InplaceUpdate", ROWS_ROW(update, 0)},
-    {.name = "InplaceAdd", ROWS_ROW(add, OPS_BITS(OPS_NUMBERS))},
-    {.name = "InplaceSub", ROWS_ROW(subtract, OPS_BITS(OPS_NUMBERS))},
+    {.name = "InplaceUpdate", ROWS_ROW(update, 0), .host = {"T", TFC_INT32_BIT}},
+    {.name = "InplaceAdd", ROWS_ROW(add, OPS_BITS(OPS_NUMBERS)), .host = {"T", TFC_INT32_BIT}},
+    {.name = "InplaceSub", ROWS_ROW(subtract, OPS_BITS(OPS_NUMBERS)), .host = {"T", TFC_INT32_BIT}},
 };
 TFC_REGISTER_OPS(array_inplace_rows);

@@ -379,6 +379,8 @@ static const struct tfc_op_def array_slice_rows[] = {
      .inputs = "input: T, begin: Index, size: Index",
      .outputs = "output: T",
      .attrs = "T: type, Index: {int32, int64}",
+     .host = {"T", TFC_INT32_BIT},
+     .index_use = TFC_INDEX_MOVED,
      .host_inputs = 6,
      .shape = shape_slice,
      .cost = ops_cost_moved,
@@ -390,6 +392,8 @@ static const struct tfc_op_def array_slice_rows[] = {
      .outputs = "output: T",
      .attrs = "T: type, Index: {int16, int32, int64}, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, "
               "new_axis_mask: int = 0, shrink_axis_mask: int = 0",
+     .host = {"T", TFC_INT32_BIT},
+     .index_use = TFC_INDEX_MOVED,
      .host_inputs = 14,
      MASKED,
      .shape = shape_strided_slice,
@@ -404,6 +408,7 @@ static const struct tfc_op_def array_slice_rows[] = {
      .outputs = "output: T",
      .attrs = "T: type, Index: {int32, int64}, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, "
               "new_axis_mask: int = 0, shrink_axis_mask: int = 0",
+     .host = {"T", TFC_INT32_BIT},
      .host_inputs = 15,
      MASKED,
      .shape = shape_strided_slice_grad,
@@ -415,6 +420,7 @@ static const struct tfc_op_def array_slice_rows[] = {
      .outputs = "output: T",
      .attrs = "T: type, Index: {int32, int64}, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, "
               "new_axis_mask: int = 0, shrink_axis_mask: int = 0",
+     .host = {"T", TFC_INT32_BIT},
      .host_inputs = 14,
      MASKED,
      .shape = ops_shape_same,

@@ -267,6 +267,7 @@ static const struct tfc_op_def array_unique_rows[] = {
      .outputs = "y: T, idx: out_idx",
      .attrs = "T: type, out_idx: {int32, int64} = int32",
      ROW,
+     .index_use = TFC_INDEX_MOVED,
      .shape = shape_unique,
      .kernel = unique,
      .samples = "int32[5]=[3,1,3,3,7]; float[4]"},

@@ -155,6 +155,7 @@ static const struct tfc_op_def array_where_rows[] = {
               "qint16, quint16, uint16, complex128, half, uint32, uint64, bool} = bool",
      .flags = TFC_OP_NOT_DIFFERENTIABLE,
      .types = OPS_BITS(OPS_ALL),
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_where,
      .kernel = where,
      .samples = "bool[3,4]; float[5]"},

@@ -439,12 +439,15 @@ static tfc_status shape_take_sparse(struct tfc_shape_ctx *ctx) {
   {.name = prefix "AccumulatorApplyGradient",                                                                          \
    .inputs = "handle: " handle ", local_step: int64, gradient: dtype",                                                 \
    .attrs = DTYPE,                                                                                                     \
+   .role = TFC_ROLE_GIVES_GRADIENT,                                                                                    \
    .flags = FLAGS,                                                                                                     \
+   .effect = TFC_EFFECT_UPDATE,                                                                                        \
    ON(ops_shape_none, apply)},                                                                                         \
       {.name = prefix "AccumulatorTakeGradient",                                                                       \
        .inputs = "handle: " handle ", num_required: int32",                                                            \
        .outputs = "average: dtype",                                                                                    \
        .attrs = DTYPE,                                                                                                 \
+       .role = TFC_ROLE_TAKES_GRADIENT,                                                                                \
        .flags = FLAGS | TFC_OP_ASYNC,                                                                                  \
        ON(shape_take, take)},                                                                                          \
       {.name = prefix "AccumulatorSetGlobalStep",                                                                      \
@@ -478,12 +481,15 @@ static const struct tfc_op_def data_accumulator_rows[] = {
                "gradient_shape: int64",
      .attrs = DTYPE ", has_known_shape: bool",
      .flags = FLAGS,
-     ON(ops_shape_none, apply)},
+     ON(ops_shape_none, apply),
+     .role = TFC_ROLE_GIVES_GRADIENT,
+     .effect = TFC_EFFECT_UPDATE},
     {.name = "SparseAccumulatorTakeGradient",
      .inputs = "handle: Ref(string), num_required: int32",
      .outputs = "indices: int64, values: dtype, shape: int64",
      .attrs = DTYPE,
      .flags = FLAGS | TFC_OP_ASYNC,
-     ON(shape_take_sparse, take)},
+     ON(shape_take_sparse, take),
+     .role = TFC_ROLE_TAKES_GRADIENT},
 };
 TFC_REGISTER_OPS(data_accumulator_rows);

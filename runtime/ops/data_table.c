@@ -570,19 +570,21 @@ static tfc_status shape_table_ref(struct tfc_shape_ctx *ctx) {
     .name = "Anonymous" name_, .outputs = "table_handle: resource", .attrs = attrs_, ON(shape_table, table_create)     \
   }
 // Two rows for an operation: with a resource handle, and with a reference to two strings.
-#define BOTH(name_, inputs_, outputs_, attrs_, ...)                                                                    \
+#define BOTH(name_, inputs_, outputs_, attrs_, effect_, ...)                                                           \
   {.name = name_ "V2",                                                                                                 \
    .inputs = "table_handle: resource" inputs_,                                                                         \
    .outputs = outputs_,                                                                                                \
    .attrs = attrs_,                                                                                                    \
+   .effect = effect_,                                                                                                  \
    ON(__VA_ARGS__)},                                                                                                   \
   {                                                                                                                    \
     .name = name_, .inputs = "table_handle: Ref(string)" inputs_, .outputs = outputs_, .attrs = attrs_,                \
-    ON(__VA_ARGS__)                                                                                                    \
+    .effect = effect_, ON(__VA_ARGS__)                                                                                 \
   }
 #define FROM_FILE(handle)                                                                                              \
   .inputs = "table_handle: " handle ", filename: string", .attrs = FILE_ATTRS, .flags = FLAGS | TFC_OP_FILES,          \
-  .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = ops_shape_none, .kernel = initialize_from_file
+  .effect = TFC_EFFECT_TABLE, .host_inputs = UINT32_MAX, .host_outputs = UINT32_MAX, .shape = ops_shape_none,          \
+  .kernel = initialize_from_file
 static const struct tfc_op_def data_table_rows[] = {
     TABLE("HashTable", NAMED),
     TABLE("MutableHashTable", NAMED),
@@ -602,17 +604,22 @@ static const struct tfc_op_def data_table_rows[] = {
      .outputs = "table_handle: resource",
      .attrs = "key_dtype: type, value_dtype: type" DENSE_ATTRS,
      ON(shape_table, table_create)},
-    BOTH("LookupTableFind", ", keys: Tin, default_value: Tout", "values: Tout", "Tin: type, Tout: type", shape_lookup,
-         lookup),
-    BOTH("LookupTableInsert", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", ops_shape_none, insert_),
+    BOTH("LookupTableFind", ", keys: Tin, default_value: Tout", "values: Tout", "Tin: type, Tout: type",
+         TFC_EFFECT_NONE, shape_lookup, lookup),
+    BOTH("LookupTableInsert", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", TFC_EFFECT_UPDATE,
+         ops_shape_none, insert_),
     {.name = "LookupTableRemoveV2",
      .inputs = "table_handle: resource, keys: Tin",
      .attrs = "Tin: type",
-     ON(ops_shape_none, remove_)},
-    BOTH("LookupTableSize", "", "size: int64", NULL, ops_shape_scalar, size),
-    BOTH("LookupTableExport", "", "keys: Tkeys, values: Tvalues", "Tkeys: type, Tvalues: type", shape_export, export),
-    BOTH("LookupTableImport", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", ops_shape_none, import),
-    BOTH("InitializeTable", ", keys: Tkey, values: Tval", NULL, "Tkey: type, Tval: type", ops_shape_none, initialize),
+     ON(ops_shape_none, remove_),
+     .effect = TFC_EFFECT_UPDATE},
+    BOTH("LookupTableSize", "", "size: int64", NULL, TFC_EFFECT_NONE, ops_shape_scalar, size),
+    BOTH("LookupTableExport", "", "keys: Tkeys, values: Tvalues", "Tkeys: type, Tvalues: type", TFC_EFFECT_NONE,
+         shape_export, export),
+    BOTH("LookupTableImport", ", keys: Tin, values: Tout", NULL, "Tin: type, Tout: type", TFC_EFFECT_TABLE,
+         ops_shape_none, import),
+    BOTH("InitializeTable", ", keys: Tkey, values: Tval", NULL, "Tkey: type, Tval: type", TFC_EFFECT_TABLE,
+         ops_shape_none, initialize),
     {.name = "InitializeTableFromTextFileV2", FROM_FILE("resource")},
     {.name = "InitializeTableFromTextFile", FROM_FILE("Ref(string)")},
 };

@@ -609,6 +609,7 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
    .outputs = "flow_out: float",                                                                                       \
    .attrs = "T: type",                                                                                                 \
    KEEPS,                                                                                                              \
+   .host = {"T", TFC_INT32_BIT},                                                                                       \
    .host_inputs = 11,                                                                                                  \
    .host_outputs = 1,                                                                                                  \
    .shape = shape_write,                                                                                               \
@@ -620,6 +621,7 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
        .outputs = "value: dtype",                                                                                      \
        .attrs = "dtype: type",                                                                                         \
        KEEPS,                                                                                                          \
+       .host = {"dtype", TFC_INT32_BIT},                                                                               \
        .host_inputs = 7,                                                                                               \
        .shape = shape_read,                                                                                            \
        .gradient = ops_tensor_array_grad_read,                                                                         \
@@ -630,6 +632,7 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
        .outputs = "value: dtype",                                                                                      \
        .attrs = "dtype: type, element_shape: shape = unknown",                                                         \
        KEEPS,                                                                                                          \
+       .host = {"dtype", TFC_INT32_BIT},                                                                               \
        .host_inputs = 7,                                                                                               \
        .shape = shape_gather,                                                                                          \
        .gradient = ops_tensor_array_grad_gather,                                                                       \
@@ -640,6 +643,8 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
        .outputs = "flow_out: float",                                                                                   \
        .attrs = "T: type",                                                                                             \
        KEEPS,                                                                                                          \
+       .host = {"T", TFC_INT32_BIT},                                                                                   \
+       .index_use = TFC_INDEX_MOVED,                                                                                   \
        .host_inputs = 11,                                                                                              \
        .host_outputs = 1,                                                                                              \
        .shape = shape_write,                                                                                           \
@@ -651,6 +656,7 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
        .outputs = "value: dtype, lengths: int64",                                                                      \
        .attrs = "dtype: type, element_shape_except0: shape = unknown",                                                 \
        KEEPS,                                                                                                          \
+       .host = {"dtype", TFC_INT32_BIT},                                                                               \
        .host_inputs = 3,                                                                                               \
        .host_outputs = 2,                                                                                              \
        .shape = shape_concat,                                                                                          \
@@ -662,6 +668,7 @@ static tfc_status shape_concat(struct tfc_shape_ctx *ctx) {
        .outputs = "flow_out: float",                                                                                   \
        .attrs = "T: type",                                                                                             \
        KEEPS,                                                                                                          \
+       .host = {"T", TFC_INT32_BIT},                                                                                   \
        .host_inputs = 13,                                                                                              \
        .host_outputs = 1,                                                                                              \
        .shape = shape_write,                                                                                           \
@@ -695,21 +702,24 @@ static const struct tfc_op_def data_tensor_array_rows[] = {
      .outputs = "handle: Ref(string)",
      .attrs = "dtype: type, dynamic_size: bool = false, clear_after_read: bool = true, tensor_array_name: string = '', "
               "element_shape: shape = unknown",
-     CREATE},
+     CREATE,
+     .host = {"dtype", TFC_INT32_BIT}},
     {.name = "TensorArrayV2",
      .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "size: int32",
      .outputs = "handle: string",
      .attrs = "dtype: type, element_shape: shape = unknown, dynamic_size: bool = false, clear_after_read: bool = "
               "true, tensor_array_name: string = ''",
-     CREATE},
+     CREATE,
+     .host = {"dtype", TFC_INT32_BIT}},
     {.name = "TensorArrayV3",
      .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "size: int32",
      .outputs = "handle: resource, flow: float",
      .attrs = "dtype: type, element_shape: shape = unknown, dynamic_size: bool = false, clear_after_read: bool = "
               "true, identical_element_shapes: bool = false, tensor_array_name: string = ''",
-     CREATE},
+     CREATE,
+     .host = {"dtype", TFC_INT32_BIT}},
     {.name = "TensorArrayGrad",
      .role = TFC_ROLE_TENSOR_ARRAY,
      .inputs = "handle: string, flow_in: float",
@@ -737,6 +747,7 @@ static const struct tfc_op_def data_tensor_array_rows[] = {
      .outputs = "value: dtype",
      .attrs = "dtype: type, element_shape: shape = unknown",
      KEEPS,
+     .host = {"dtype", TFC_INT32_BIT},
      .host_inputs = 3,
      .shape = ops_shape_nothing,
      .kernel = gather},
@@ -746,6 +757,7 @@ static const struct tfc_op_def data_tensor_array_rows[] = {
      .outputs = "flow_out: float",
      .attrs = "T: type",
      KEEPS,
+     .host = {"T", TFC_INT32_BIT},
      .host_inputs = 5,
      .host_outputs = 1,
      .shape = shape_write,

@@ -380,6 +380,7 @@ static const struct tfc_op_def image_crop_rows[] = {
      .outputs = "crops: float",
      .attrs = "T: {uint8, uint16, int8, int16, int32, int64, half, float, double}, method: {'bilinear', 'nearest'} = "
               "'bilinear', extrapolation_value: float = 0",
+     .host = {"T", TFC_INT32_BIT},
      .host_inputs = 8,
      .shape = shape_crop,
      .cost = ops_cost_outputs,
@@ -401,6 +402,7 @@ static const struct tfc_op_def image_crop_rows[] = {
      .inputs = "grads: float, image: T, boxes: float, box_ind: int32",
      .outputs = "output: float",
      .attrs = "T: {uint8, uint16, int8, int16, int32, int64, half, float, double}, method: {'bilinear'} = 'bilinear'",
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_crop_grad_boxes,
      .cost = ops_cost_inputs,
      .prepare = prepare_crop,
@@ -412,6 +414,7 @@ static const struct tfc_op_def image_crop_rows[] = {
      .attrs = "ksizes: list(int) >= 4, strides: list(int) >= 4, rates: list(int) >= 4, T: {bfloat16, half, float, "
               "double, int8, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, complex128, bool}, "
               "padding: {'SAME', 'VALID'}",
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_patches,
      .cost = ops_cost_moved,
      .prepare = prepare_patches,

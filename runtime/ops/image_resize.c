@@ -483,6 +483,7 @@ static const struct tfc_op_def image_resize_rows[] = {
      .attrs = "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double, bfloat16}, align_corners: "
               "bool = false, half_pixel_centers: bool = false",
      RESIZE(resize_bilinear),
+     .host = {"T", TFC_INT32_BIT},
      .gradient = gradient_ResizeBilinear,
      .samples = SAMPLES},
     {.name = "ResizeNearestNeighbor",
@@ -491,6 +492,7 @@ static const struct tfc_op_def image_resize_rows[] = {
      .attrs = "T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}, align_corners: bool = "
               "false, half_pixel_centers: bool = false",
      RESIZE(resize_nearest),
+     .host = {"T", TFC_INT32_BIT},
      .gradient = gradient_ResizeNearestNeighbor,
      .samples = SAMPLES},
     {.name = "ResizeBicubic",
@@ -525,6 +527,7 @@ static const struct tfc_op_def image_resize_rows[] = {
      .outputs = "output: T",
      .attrs = "T: {uint8, int8, int32, half, float, double, bfloat16}, align_corners: bool = false, "
               "half_pixel_centers: bool = false",
+     .host = {"T", TFC_INT32_BIT},
      .host_inputs = 2,
      .shape = shape_resize,
      .cost = ops_cost_inputs,

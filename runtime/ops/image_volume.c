@@ -135,6 +135,7 @@ static const struct tfc_op_def image_volume_rows[] = {
      .inputs = "input: T",
      .outputs = "patches: T",
      .attrs = "ksizes: list(int) >= 5, strides: list(int) >= 5, T: " OPS_TYPES_REAL ", padding: {'SAME', 'VALID'}",
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_patches,
      .cost = ops_cost_moved,
      .prepare = prepare_patches,

@@ -526,6 +526,7 @@ static const struct tfc_op_def linalg_einsum_rows[] = {
      .outputs = "output: T",
      .attrs = "equation: string, N: int >= 1, T: type",
      .types = OPS_BITS(OPS_NUMBERS),
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_einsum,
      .cost = cost_einsum,
      .prepare = prepare_equation,

@@ -471,6 +471,7 @@ static const struct tfc_op_def linalg_matmul_rows[] = {
      .attrs = "transpose_a: bool = false, transpose_b: bool = false, T: {bfloat16, half, float, double, int32, int64, "
               "uint8, uint16, uint32, uint64, complex64, complex128}",
      .types = OPS_BITS(OPS_NUMBERS),
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_matmul,
      .cost = cost_matmul,
      .prepare = prepare_matmul,
@@ -495,6 +496,7 @@ static const struct tfc_op_def linalg_matmul_rows[] = {
      .attrs = "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}, adj_x: bool = false, adj_y: "
               "bool = false",
      BATCH(BatchMatMul),
+     .host = {"T", TFC_INT32_BIT},
      .samples = BATCH_SAMPLES},
     {.name = "BatchMatMulV2",
      .inputs = "x: T, y: T",
@@ -502,6 +504,7 @@ static const struct tfc_op_def linalg_matmul_rows[] = {
      .attrs = "T: {bfloat16, half, float, double, int16, int32, int64, uint8, uint16, uint32, uint64, complex64, "
               "complex128}, adj_x: bool = false, adj_y: bool = false",
      BATCH(BatchMatMulV2),
+     .host = {"T", TFC_INT32_BIT},
      .samples = BATCH_SAMPLES "; float[2,1,3,4], float[3,4,5]"},
     {.name = "BatchMatMulV3",
      .inputs = "x: Ta, y: Tb",
@@ -511,6 +514,7 @@ static const struct tfc_op_def linalg_matmul_rows[] = {
          "half, float, double, uint8, int8, int16, int32, int64, complex64, complex128}, Tout: {bfloat16, half, float, "
          "double, int16, int32, int64, complex64, complex128}, adj_x: bool = false, adj_y: bool = false",
      BATCH(BatchMatMulV3),
+     .host = {"Ta", TFC_INT32_BIT},
      .samples = "float[2,3,4], float[2,4,5] {Tout=float}"},
 };
 TFC_REGISTER_OPS(linalg_matmul_rows);

@@ -116,6 +116,7 @@ static const struct tfc_op_def linalg_sparse_rows[] = {
      .inputs = "a_indices: Tindices, a_values: T, a_shape: int64, b: T",
      .outputs = "product: T",
      .attrs = "T: type, Tindices: {int32, int64} = int64, adjoint_a: bool = false, adjoint_b: bool = false",
+     .host = {"T", TFC_INT32_BIT},
      .host_inputs = 4,
      .shape = shape_multiply,
      .cost = cost_multiply,

@@ -321,6 +321,7 @@ static const struct tfc_op_def math_cast_rows[] = {
      .outputs = "y: DstT",
      .attrs = "SrcT: type, DstT: type, Truncate: bool = false",
      .types = OPS_BITS(OPS_ALL),
+     .index_use = TFC_INDEX_MOVED,
      .shape = shape_cast,
      .prepare = prepare_cast,
      .kernel = cast,

@@ -51,6 +51,7 @@ static const struct tfc_op_def math_clip_rows[] = {
      .outputs = "output: T",
      .attrs = "T: " OPS_TYPES_NUMBER,
      .types = OPS_BITS(OPS_REALS),
+     .host = {"T", TFC_INT32_BIT},
      .shape = ops_shape_same,
      .cost = ops_cost_outputs,
      .kernel = clip,

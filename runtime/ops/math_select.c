@@ -294,6 +294,7 @@ static const struct tfc_op_def math_select_rows[] = {
               "bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, variant}",
      .flags = TFC_OP_COMMUTATIVE | TFC_OP_INPLACE,
      .types = OPS_BITS(OPS_NUMBERS) | TFC_TYPE_BIT(TFC_VARIANT),
+     .host = {"T", TFC_INT32_BIT},
      .shape = ops_shape_merged,
      .cost = cost_add_n,
      .kernel = add_n,

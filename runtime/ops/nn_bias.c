@@ -223,6 +223,7 @@ static const struct tfc_op_def nn_bias_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
               "qint16, quint16, uint16, complex128, half, uint32, uint64}, data_format: {'NHWC', 'NCHW'} = 'NHWC'",
      .types = OPS_BITS(OPS_NUMBERS),
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_bias_add_grad,
      .gradient = grad_of_bias_add_grad,
      .cost = cost_sum,

@@ -137,6 +137,7 @@ static const struct tfc_op_def nn_dilation_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}, strides: "
               "list(int) >= 4, rates: list(int) >= 4, padding: {'SAME', 'VALID'}",
      .types = OPS_BITS(OPS_REALS),
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_dilation,
      .gradient = grad_of_dilation,
      .prepare = dilation_prepare,
@@ -148,6 +149,7 @@ static const struct tfc_op_def nn_dilation_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}, strides: "
               "list(int) >= 4, rates: list(int) >= 4, padding: {'SAME', 'VALID'}",
      .types = OPS_BITS(OPS_REALS),
+     .host = {"T", TFC_INT32_BIT},
      .shape = ops_shape_same,
      .prepare = dilation_prepare,
      .kernel = dilation_input},
@@ -157,6 +159,7 @@ static const struct tfc_op_def nn_dilation_rows[] = {
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}, strides: "
               "list(int) >= 4, rates: list(int) >= 4, padding: {'SAME', 'VALID'}",
      .types = OPS_BITS(OPS_REALS),
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_second,
      .prepare = dilation_prepare,
      .kernel = dilation_filter},

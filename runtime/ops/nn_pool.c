@@ -317,6 +317,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
               "list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID', 'EXPLICIT'}, explicit_paddings: "
               "list(int) = [], data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
      POOL(OPS_BITS(OPS_REALS), grad_of_max_pool),
+     .host = {"T", TFC_INT32_BIT},
      .samples = SAMPLES},
     {.name = "AvgPool",
      .inputs = "value: T",
@@ -346,6 +347,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
               "'VALID'}, include_batch_in_index: bool = false, T: {float, double, int32, uint8, int16, int8, int64, "
               "bfloat16, uint16, half, uint32, uint64}",
      .types = 0,
+     .host = {"T", TFC_INT32_BIT},
      .shape = tfc_pool_shape,
      .gradient = grad_of_with_argmax,
      .cost = tfc_pool_cost,
@@ -357,6 +359,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
      .attrs = "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float, padding: "
               "{'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'",
      .types = OPS_BITS(OPS_REALS),
+     .host = {"T", TFC_INT32_BIT},
      .host_inputs = 6,
      .shape = tfc_pool_shape,
      .gradient = grad_of_max_pool_given,

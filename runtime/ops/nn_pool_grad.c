@@ -381,6 +381,7 @@ static const struct tfc_op_def nn_pool_grad_rows[] = {
      .attrs = "padding: {'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW'} = 'NHWC', T: {float, double, int32, uint8, "
               "int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = float",
      .types = OPS_BITS(OPS_REALS),
+     .host = {"T", TFC_INT32_BIT},
      .host_inputs = 24,
      .shape = shape_max_grad,
      .gradient = grad_of_max_pool_grad_given,
@@ -395,6 +396,7 @@ static const struct tfc_op_def nn_pool_grad_rows[] = {
      .attrs = "padding: {'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW'} = 'NHWC', T: {float, double, int32, uint8, "
               "int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
      .types = OPS_BITS(OPS_REALS),
+     .host = {"T", TFC_INT32_BIT},
      .host_inputs = 24,
      .shape = shape_max_grad_grad_given,
      .cost = tfc_pool_cost_given,
@@ -409,6 +411,7 @@ static const struct tfc_op_def nn_pool_grad_rows[] = {
               "explicit_paddings: list(int) = [], data_format: {'NHWC', 'NCHW'} = 'NHWC', T: {float, double, int32, "
               "uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64} = float",
      .types = OPS_BITS(OPS_REALS),
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_max_grad,
      .gradient = grad_of_max_pool_grad,
      .cost = tfc_pool_cost,
@@ -432,6 +435,7 @@ static const struct tfc_op_def nn_pool_grad_rows[] = {
          "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID'}, data_format: {'NHWC', 'NCHW'} = "
          "'NHWC', T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}",
      .types = OPS_BITS(OPS_REALS),
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_max_grad_grad,
      .gradient = grad_of_max_pool_grad_grad,
      .cost = tfc_pool_cost,
@@ -455,6 +459,7 @@ static const struct tfc_op_def nn_pool_grad_rows[] = {
      .attrs = "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID'}, include_batch_in_index: "
               "bool = false, Targmax: {int32, int64}, T: {float, double, int32, uint8, int16, int8, int64, bfloat16, "
               "uint16, half, uint32, uint64}",
+     .host = {"T", TFC_INT32_BIT},
      .shape = shape_max_grad,
      .cost = tfc_pool_cost,
      .prepare = tfc_pool_prepare,

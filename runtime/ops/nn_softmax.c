@@ -385,6 +385,7 @@ static const struct tfc_op_def nn_softmax_rows[] = {
      .outputs = "loss: T, backprop: T",
      .attrs = "T: {half, bfloat16, float, double}, Tlabels: {int32, int64} = int64",
      .types = OPS_BITS(OPS_FLOATS),
+     .index_use = TFC_INDEX_CLASSES,
      .shape = shape_sparse_cross_entropy,
      .gradient = grad_of_sparse_cross_entropy,
      .cost = cost_rows,

@@ -258,7 +258,8 @@ static const struct tfc_op_def segment_sparse_rows[] = {
      .outputs = "output: T",
      .attrs = "T: " OPS_TYPES_REAL
               ", Tidx: {int32, int64} = int32, Tsegmentids: {int32, int64} = int32, sparse_gradient: bool = false",
-     REDUCE(sparse_sum, Sum)},
+     REDUCE(sparse_sum, Sum),
+     .host = {"T", TFC_INT32_BIT}},
     {.name = "SparseSegmentMean",
      .inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids",
      .outputs = "output: T",
@@ -276,7 +277,8 @@ static const struct tfc_op_def segment_sparse_rows[] = {
      .outputs = "output: T",
      .attrs = "T: " OPS_TYPES_REAL ", Tidx: {int32, int64} = int32, Tnumsegments: {int32, int64} = int32, Tsegmentids: "
               "{int32, int64} = int32, sparse_gradient: bool = false",
-     REDUCE_NUM(sparse_sum, Sum)},
+     REDUCE_NUM(sparse_sum, Sum),
+     .host = {"T", TFC_INT32_BIT}},
     {.name = "SparseSegmentMeanWithNumSegments",
      .inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids, num_segments: Tnumsegments",
      .outputs = "output: T",

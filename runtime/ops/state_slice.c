@@ -130,6 +130,7 @@ static const struct tfc_op_def state_slice_rows[] = {
      .attrs = "T: type, Index: {int32, int64}, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, "
               "new_axis_mask: int = 0, shrink_axis_mask: int = 0",
      .flags = TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
+     .host = {"T", TFC_INT32_BIT},
      .host_inputs = 0xe,
      .shape = tfc_state_shape_update,
      .prepare = slice_prepare,
@@ -139,6 +140,7 @@ static const struct tfc_op_def state_slice_rows[] = {
      .attrs = "T: type, Index: {int32, int64}, begin_mask: int = 0, end_mask: int = 0, ellipsis_mask: int = 0, "
               "new_axis_mask: int = 0, shrink_axis_mask: int = 0",
      .flags = TFC_OP_STATEFUL | TFC_OP_UPDATE | TFC_OP_NOT_DIFFERENTIABLE,
+     .host = {"T", TFC_INT32_BIT},
      .host_inputs = 0xf,
      .shape = tfc_state_shape_update,
      .prepare = slice_prepare,

@@ -124,7 +124,7 @@ static tfc_status classify(struct work *w) {
   TFC_TRY(s, tfc_node_effects(g, w->effect));
   for (uint32_t i = 0; i < n; i++) {
     const struct tfc_node *node = &g->nodes[i];
-    w->outside[i] = tfc_op_is_outside(node->op);
+    w->outside[i] = tfc_node_is_outside(node);
     w->stateful[i] = tfc_node_is_variable(node);
     w->restored[i] = w->effect[i] == TFC_EFFECT_RESTORE;
     w->saves[i] = w->effect[i] == TFC_EFFECT_SAVE;
@@ -232,7 +232,7 @@ static tfc_status sinks(struct work *w) {
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     if (has_consumers(g, i) || w->saves[i] || w->effect[i] != TFC_EFFECT_NONE || tfc_node_is_variable(n)) continue;
-    if (w->beside[i] || tfc_op_closes_queue(n->op)) continue;
+    if (w->beside[i] || tfc_node_role(n) == TFC_ROLE_QUEUE_CLOSE) continue;
     bool initialises = tfc_node_role(n) == TFC_ROLE_NOTHING;
     const struct tfc_output *in = tfc_node_inputs(g, n);
     for (uint32_t k = 0; initialises && k < n->input_count + n->control_count; k++)
@@ -294,7 +294,7 @@ out:
 // Returns the session's iterator that a node restarts, or TFC_NONE.
 static uint32_t made_iterator(const struct work *w, uint32_t id) {
   const struct tfc_node *n = &w->g->nodes[id];
-  if (!tfc_op_begins_iterator(n->op) || n->input_count < 2) return TFC_NONE;
+  if (tfc_node_role(n) != TFC_ROLE_MAKE_ITERATOR || n->input_count < 2) return TFC_NONE;
   return tfc_node_inputs(w->g, n)[1].node;
 }
 

@@ -33,7 +33,7 @@ static tfc_status function_effects(const struct tfc_graph *g, uint8_t *out) {
     const struct tfc_graph *body = g->functions[f].body;
     out[f] = TFC_EFFECT_NONE;
     for (uint32_t i = 0; body && i < body->node_count; i++) {
-      const tfc_op_effect effect = tfc_op_effect_of(body->nodes[i].op, body->nodes[i].def);
+      const tfc_op_effect effect = tfc_node_effect(&body->nodes[i]);
       if (effect > out[f]) out[f] = (uint8_t)effect;
     }
   }
@@ -48,7 +48,7 @@ tfc_status tfc_node_effects(const struct tfc_graph *g, uint8_t *out) {
   uint8_t *of_function = calloc(library->function_count + 1u, 1);
   tfc_status s = of_function ? function_effects(library, of_function) : tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < g->node_count && !s; i++) {
-    const tfc_op_effect effect = tfc_op_effect_of(g->nodes[i].op, g->nodes[i].def);
+    const tfc_op_effect effect = tfc_node_effect(&g->nodes[i]);
     out[i] =
         (uint8_t)(effect != TFC_EFFECT_NONE ? effect : calls_effect(library, g, &g->nodes[i], of_function, effect));
   }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "runtime/base/random.h"
-#include "runtime/ops/index_use.h"
 #include "runtime/pass/step_internal.h"
 
 struct trail { // an output that has the feed's values, divided by `divisor`
@@ -55,7 +54,7 @@ static void limit(struct search *f, const struct tfc_node *n, int64_t size, int6
 
 // Handles one use of the values, as input `index` of a node.
 static void use(struct search *f, const struct tfc_node *n, uint32_t id, int32_t index, int64_t divisor) {
-  const tfc_index_use how = tfc_op_index_use(n->op);
+  const tfc_index_use how = n->def ? n->def->index_use : TFC_INDEX_NONE;
   const struct tfc_graph *g = f->g;
   const struct tfc_output *in = tfc_node_inputs(g, n);
   int64_t number;

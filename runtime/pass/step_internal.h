@@ -11,9 +11,6 @@ TFC_MUST_USE tfc_status tfc_node_effects(const struct tfc_graph *g, uint8_t *out
 static inline bool tfc_node_is_variable(const struct tfc_node *n) {                // it exists longer than a step
   return n->def && n->def->flags & TFC_OP_VARIABLE && n->def->role != TFC_ROLE_TEMPORARY;
 }
-static inline bool tfc_node_is_placeholder(const struct tfc_node *n) {
-  return tfc_op_is_placeholder(n->op) || (n->def && n->def->flags & TFC_OP_PLACEHOLDER);
-}
 
 bool tfc_step_dequeues(const struct tfc_node *n); // whether it takes elements out of the queue in its first input
 

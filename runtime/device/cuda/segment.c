@@ -217,7 +217,7 @@ tfc_filter_form tfc_cuda_filter_form(struct tfc_device *device, struct tfc_prepa
 
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {
   // For these types all operands of the op are in host memory.
-  if (tfc_host_types(def) & TFC_TYPE_BIT(tfc_dtype_base(type))) return false;
+  if (def->host.types & TFC_TYPE_BIT(tfc_dtype_base(type))) return false;
   if (def->flags & (TFC_OP_VIEW | TFC_OP_NO_ELEMENTS)) return true;
   for (int first = 1; first < TFC_DTYPE_COUNT; first++) {
     const struct tfc_cuda_kernel *row = NULL;
