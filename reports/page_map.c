@@ -116,7 +116,7 @@ static tfc_status load(struct map *m, struct tfc_table *rows, struct member ***o
   for (uint32_t r = 0; r < rows->row_count; r++) {
     const struct tfc_cell *node = tfc_table_cell(rows, r, 0);
     double us = tfc_table_cell(rows, r, 3)->real;
-    if (node->kind != TFC_CELL_INTEGER || node->integer < 0 || node->integer >= UINT32_MAX) continue;
+    if (node->kind != TFC_CELL_INTEGER || node->integer < 0 || node->integer >= TFC_TRACED_NODES) continue;
     m->members[m->all_count++] = (struct member){.node = (uint32_t)node->integer,
                                                  .box = TFC_NONE,
                                                  .device = {row_of(p, tfc_table_cell(rows, r, 2)), -1},

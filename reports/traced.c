@@ -32,13 +32,23 @@ struct work {
   uint32_t path_capacity;
 };
 
-static int64_t ns(const struct tfc_table *t, uint32_t row, uint32_t column) {
-  double us = tfc_table_cell(t, row, column)->real;
-  return us == us ? llround(us * 1e3) : 0;
+// The database may say anything: times that are longer than any step are cut off, so that sums do not overflow.
+static int64_t ns(const struct tfc_table *t, uint32_t row, uint32_t column, double low) {
+  static const double high = (double)(INT64_C(1) << 50);
+  const double x = tfc_table_cell(t, row, column)->real * 1e3;
+  return x == x ? llround(fmin(fmax(x, low * high), high)) : 0;
 }
 static int64_t whole(const struct tfc_table *t, uint32_t row, uint32_t column, int64_t none) {
   const struct tfc_cell *c = tfc_table_cell(t, row, column);
   return c->kind == TFC_CELL_INTEGER ? c->integer : none;
+}
+static bool is_id(const struct tfc_table *t, uint32_t row, uint32_t column, int64_t count) {
+  const int64_t id = whole(t, row, column, -1);
+  return id >= 0 && id < count;
+}
+static tfc_status no_id(struct tfc_store *store, const struct tfc_query_args *args, const char *what) {
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "%s: in run %lld, %s has the number of a node or device that is none",
+                         tfc_store_path(store), (long long)args->run, what);
 }
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
@@ -75,11 +85,13 @@ static tfc_status load_rows(struct tfc_store *store, const struct tfc_query_args
   t->transfers = TFC_ARENA_ARRAY(&t->arena, struct tfc_traced_transfer, (size_t)t->transfer_count + 1);
   if (!t->ops || !t->transfers) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < t->op_count; i++) {
-    int64_t start = ns(&t->op_rows, i, 2);
+    if (!is_id(&t->op_rows, i, 0, TFC_TRACED_NODES) || !is_id(&t->op_rows, i, 1, TFC_TRACED_DEVICES))
+      TFC_TRY(s, no_id(store, args, "an operation"));
+    const int64_t start = ns(&t->op_rows, i, 2, -1);
     t->ops[i] = (struct tfc_traced_op){.node = (uint32_t)whole(&t->op_rows, i, 0, 0),
                                        .device = (int32_t)whole(&t->op_rows, i, 1, 0),
                                        .start = start,
-                                       .end = start + ns(&t->op_rows, i, 3),
+                                       .end = start + ns(&t->op_rows, i, 3, 0),
                                        .before = TFC_NONE,
                                        .producer = TFC_NONE,
                                        .transfer = TFC_NONE,
@@ -87,14 +99,17 @@ static tfc_status load_rows(struct tfc_store *store, const struct tfc_query_args
     t->end = most(t->end, t->ops[i].end);
   }
   for (uint32_t i = 0; i < t->transfer_count; i++) {
-    int64_t start = ns(&t->transfer_rows, i, 5);
+    if (!is_id(&t->transfer_rows, i, 0, TFC_TRACED_NODES) || !is_id(&t->transfer_rows, i, 2, TFC_TRACED_DEVICES) ||
+        !is_id(&t->transfer_rows, i, 3, TFC_TRACED_DEVICES))
+      TFC_TRY(s, no_id(store, args, "a transfer"));
+    const int64_t start = ns(&t->transfer_rows, i, 5, -1);
     t->transfers[i] = (struct tfc_traced_transfer){.node = (uint32_t)whole(&t->transfer_rows, i, 0, 0),
                                                    .output = (int32_t)whole(&t->transfer_rows, i, 1, 0),
                                                    .source = (int32_t)whole(&t->transfer_rows, i, 2, -1),
                                                    .target = (int32_t)whole(&t->transfer_rows, i, 3, -1),
                                                    .bytes = whole(&t->transfer_rows, i, 4, 0),
                                                    .start = start,
-                                                   .end = start + ns(&t->transfer_rows, i, 6)};
+                                                   .end = start + ns(&t->transfer_rows, i, 6, 0)};
   }
 out:
   return s;
@@ -105,7 +120,8 @@ tfc_status tfc_traced_edges(struct tfc_store *store, const struct tfc_query_args
       store, "SELECT producer_id, consumer_id, output FROM v_edge WHERE run_id = :run ORDER BY edge_id", args, out);
 }
 
-static tfc_status load_edges(const struct tfc_table *edge_rows, struct tfc_traced *t, struct work *w) {
+static tfc_status load_edges(struct tfc_store *store, const struct tfc_query_args *args,
+                             const struct tfc_table *edge_rows, struct tfc_traced *t, struct work *w) {
   const struct tfc_table rows = *edge_rows;
   tfc_status s = NULL;
   t->edge_count = rows.row_count;
@@ -113,6 +129,8 @@ static tfc_status load_edges(const struct tfc_table *edge_rows, struct tfc_trace
   if (!w->edges) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < rows.row_count; i++) {
     struct edge *e = &w->edges[i];
+    if (!is_id(&rows, i, 0, TFC_TRACED_NODES) || !is_id(&rows, i, 1, TFC_TRACED_NODES))
+      TFC_TRY(s, no_id(store, args, "an edge"));
     *e =
         (struct edge){(uint32_t)whole(&rows, i, 0, 0), (uint32_t)whole(&rows, i, 1, 0), (int32_t)whole(&rows, i, 2, 0)};
     w->node_count = (uint32_t)most(w->node_count, most(e->producer, e->consumer) + 1);
@@ -189,7 +207,7 @@ static tfc_status add_input(struct tfc_traced *t, uint32_t op, uint32_t producer
 
 // Returns the execution that made what the transfer moved: the last one of the transfer's node on the source device
 // that started before operation `op`. If the node has no executions: of the operations that it is computed from (see
-// the head of this file), the last execution that had ended when the transfer began.
+// the head of this file), the last execution that had ended when the transfer began. It is an earlier one than `op`.
 static uint32_t producer_of(const struct tfc_traced *t, struct work *w, uint32_t transfer, uint32_t op) {
   const struct tfc_traced_transfer *x = &t->transfers[transfer];
   for (uint32_t i = op; w->executed[x->node] && i-- > 0;)
@@ -209,7 +227,7 @@ static uint32_t producer_of(const struct tfc_traced *t, struct work *w, uint32_t
       w->searched[producer] = w->search;
       if (!w->executed[producer])
         w->sources[waiting++] = producer;
-      else if (last != TFC_NONE && t->ops[last].end <= x->start &&
+      else if (last != TFC_NONE && last < op && t->ops[last].end <= x->start &&
                (found == TFC_NONE || t->ops[last].end > t->ops[found].end))
         found = last;
     }
@@ -452,7 +470,7 @@ tfc_status tfc_traced_load_step(struct tfc_store *store, const struct tfc_query_
   struct work w = {0};
   tfc_status s = NULL;
   TFC_TRY(s, load_rows(store, args, &t));
-  TFC_TRY(s, load_edges(edges, &t, &w));
+  TFC_TRY(s, load_edges(store, args, edges, &t, &w));
   t.gaps = TFC_ARENA_ARRAY(&t.arena, struct tfc_traced_gap, (size_t)t.op_count + w.device_count + 1);
   if (!t.gaps) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, find_causes(&t, &w));

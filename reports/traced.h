@@ -6,13 +6,16 @@
 //   for (uint32_t i = 0; i < t.path_count; i++) use(&t.path[i]);
 //   tfc_traced_deinit(&t);
 //
-// Times are nanoseconds since the step began. Only one thread may use it. NOT_FOUND: no operation of that step was
-// recorded.
+// Times are nanoseconds since the step began, at most 2^50, and no end is before its start. Only one thread may use it.
+// NOT_FOUND: no operation of that step was recorded. INVALID_ARGUMENT: a node's or device's number is none.
 #ifndef TFC_REPORTS_TRACED_H
 #define TFC_REPORTS_TRACED_H
 
 #include "reports/query.h"
 #include "runtime/base/none.h"
+
+// Arrays are as long as the largest number of a node or device, which another program may have made any number.
+enum { TFC_TRACED_NODES = 1 << 24, TFC_TRACED_DEVICES = 1 << 16 };
 
 struct tfc_traced_op {
   uint32_t node;
