@@ -196,8 +196,8 @@ def uncalled(defined, wanted, files):
 
 def shared_headers(files):
     """{header: the files whose functions it declares} where these are several."""
-    declares = re.compile(r"^(?!static|typedef|extern const)(?:TFC_MUST_USE )?[a-z_][\w *]*?\b(\w+)\([^;{}]*\)[^;{}]*;", re.M)
-    defines = re.compile(r"^(?!static|typedef)[a-z_][\w *]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
+    declares = re.compile(r"^(?!static|typedef|extern const)(?:TFC_(?:MUST_USE|API|CUDA_API) )?[a-z_][\w *]*?\b(\w+)\([^;{}]*\)[^;{}]*;", re.M)
+    defines = re.compile(r"^(?!static|typedef)(?:TFC_CUDA_API )?[a-z_][\w *]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
     texts, where = {}, {}
     for path in files:
         with open(path, encoding="utf-8") as text:
