@@ -115,11 +115,7 @@ static tfc_status start_measurer(struct tfc_job *j) {
   // The time in which the job waited for the lock does not count.
   tfc_job_clock_leave_out(&j->clock, tfc_measurer_waited_s(j->measurer));
   j->info = tfc_measurer_info(j->measurer);
-  if (j->info->tuning) {
-    TFC_TRY(s, tfc_store_begin(j->journal.store));
-    TFC_TRY(s, tfc_store_put_tuning(j->journal.store, j->info->tuning));
-    TFC_TRY(s, tfc_store_commit(j->journal.store));
-  }
+  if (j->info->tuning) TFC_TRY(s, tfc_job_journal_tuning(&j->journal, j->info->tuning));
   if (j->info->note) tfc_job_say(&j->clock, true, "%s", j->info->note);
   say_math(j);
   if (!j->info->op_count)

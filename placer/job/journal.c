@@ -64,6 +64,12 @@ out:
   return s;
 }
 
+tfc_status tfc_job_journal_tuning(struct tfc_job_journal *j, const char *lines) {
+  TFC_RETURN_IF_ERROR(tfc_store_begin(j->store));
+  TFC_RETURN_IF_ERROR(tfc_store_put_tuning(j->store, lines));
+  return tfc_store_commit(j->store);
+}
+
 void tfc_job_journal_resume(struct tfc_job_journal *j, int64_t run) {
   j->run = run;
 }

@@ -30,6 +30,8 @@ void tfc_job_journal_close(struct tfc_job_journal *journal);
 TFC_MUST_USE tfc_status tfc_job_journal_begin(struct tfc_job_journal *journal, const struct tfc_job_options *options,
                                               const char *sha256);         // begins a new run
 void tfc_job_journal_resume(struct tfc_job_journal *journal, int64_t run); // goes on with an earlier run
+// Stores the measurements by which drivers choose algorithms, for later runs: the lines of struct tfc_measure_info.
+TFC_MUST_USE tfc_status tfc_job_journal_tuning(struct tfc_job_journal *journal, const char *lines);
 // Tells the journal that a candidate is already stored (by the run that is resumed).
 TFC_MUST_USE tfc_status tfc_job_journal_know(struct tfc_job_journal *journal, uint32_t index,
                                              const struct tfc_store_placement_read *stored);

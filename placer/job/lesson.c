@@ -72,7 +72,7 @@ tfc_status tfc_job_lesson(struct tfc_job_model *m, const struct tfc_solution *so
   struct tfc_fusion fusion = {0};
   struct lesson l = {.model = m, .fusion = &fusion};
   if (!m->learned) return NULL;
-  if (!measured->profile_count) return tfc_learned_add(m->learned, solution, step_us, 1, NULL);
+  if (!measured->profile_count) return tfc_job_model_learn_step(m, solution, step_us, NULL);
   l.us = calloc(m->o->graph->node_count + 1u, sizeof *l.us);
   l.operations = calloc(m->subject->cost_count + 1u, sizeof *l.operations);
   if (!l.us || !l.operations) TFC_TRY(s, tfc_status_no_memory(NULL));
@@ -85,7 +85,7 @@ tfc_status tfc_job_lesson(struct tfc_job_model *m, const struct tfc_solution *so
     if (o->node < m->o->graph->node_count && l.us[o->node] > 0) add_operation(&l, o), l.us[o->node] = 0;
   }
   const struct tfc_learned_trace trace = {.operations = l.operations, .operation_count = l.count};
-  TFC_TRY(s, tfc_learned_add(m->learned, solution, step_us, 1, &trace));
+  TFC_TRY(s, tfc_job_model_learn_step(m, solution, step_us, &trace));
 out:
   tfc_fusion_deinit(&fusion);
   free(l.us);

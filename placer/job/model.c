@@ -264,6 +264,15 @@ tfc_status tfc_job_model_see(struct tfc_job_model *model, const struct tfc_measu
   return s;
 }
 
+tfc_status tfc_job_model_learn_step(struct tfc_job_model *model, const struct tfc_solution *solution, double step_us,
+                                    const struct tfc_learned_trace *trace) {
+  return model->learned ? tfc_learned_add(model->learned, solution, step_us, 1, trace) : NULL;
+}
+
+tfc_status tfc_job_model_load_learned(struct tfc_job_model *model, tfc_str text) {
+  return tfc_learned_load(model->learned, text);
+}
+
 tfc_status tfc_job_model_draw(const struct tfc_job_model *model, struct tfc_random *random,
                               struct tfc_learned_world *out) {
   if (!model->learned || !tfc_learned_readings(model->learned))

@@ -269,7 +269,7 @@ tfc_status tfc_job_resume_learning(const struct tfc_job_clock *clock, struct tfc
   tfc_text_deinit(&text);
   if (!m->learned) goto out;
   s = tfc_store_get_state(j->store, j->run, "learned", &text);
-  if (!s) s = tfc_learned_load(m->learned, (tfc_str){text.data, text.size});
+  if (!s) s = tfc_job_model_load_learned(m, (tfc_str){text.data, text.size});
   if (s && tfc_status_code(s) == TFC_INVALID_ARGUMENT)
     tfc_job_say(clock, true, "what run %lld had learned of operations is lost: %s", (long long)j->run,
                 tfc_status_message(s));
@@ -277,7 +277,7 @@ tfc_status tfc_job_resume_learning(const struct tfc_job_clock *clock, struct tfc
   for (size_t i = 0; i < c->list.count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
     if (k->solution.device && k->state == TFC_RESULT_OK && k->median_us > 0)
-      TFC_TRY(s, tfc_learned_add(m->learned, &k->solution, k->median_us, 1, NULL));
+      TFC_TRY(s, tfc_job_model_learn_step(m, &k->solution, k->median_us, NULL));
   }
   TFC_TRY(s, tfc_job_model_rebuild(m));
 out:

@@ -1,5 +1,6 @@
 """Checks that each record of a job is written only by the source file that owns it: prints every assignment elsewhere to
-a field of a record, or of what a record contains, and fails if there is one.
+a field of a record, or of what a record contains, and every call elsewhere that changes the learned model (model.c) or
+the database (journal.c), and fails if there is one.
 
     owners.py [FOLDER]      FOLDER: placer/job, or a copy of it
 """
@@ -20,6 +21,9 @@ INDEX = r"(?:\[[^][]*(?:\[[^]]*\])?[^][]*\])?"
 CHAIN = r"(\w+(?:" + INDEX + r"(?:->|\.)\w+)+)" + INDEX
 WRITTEN = re.compile(CHAIN + r" *(?:[-+*/|&^%]|<<|>>)?=(?!=)|" + CHAIN + r"(?:\+\+|--)|(?:\+\+|--)" + CHAIN +
                      r"|(?:memset|memcpy|sscanf|tfc_array_push|tfc_array_free)\([^;]*?&" + CHAIN)
+# Functions that change what a record points to but another folder defines, by the only file that may call them.
+CHANGES = {"model.c": re.compile(r"\b(tfc_learned_(?:create|free|add|load|fit))\("),
+           "journal.c": re.compile(r"\b(tfc_store_(?:open|close|begin|commit|rollback|(?:add|put|set|delete)_\w+))\(")}
 MADE = re.compile(r"\bstruct (\w+)(?: \w+ = |\))\{(?!0\})")
 
 
@@ -77,6 +81,14 @@ def foreign_writes(folder):
                     yield name, at(made), made.group(1), ""
 
 
+def foreign_changes(folder):
+    """(file, line, function, owner) of each call of one of CHANGES outside its file."""
+    for name, text in read(folder).items():
+        for owner, calls in CHANGES.items():
+            for found in calls.finditer(text if name.endswith(".c") and name != owner else ""):
+                yield name, text[:found.start()].count("\n") + 1, found.group(1), owner
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else FOLDER
     known = [name for name in OWNERS if not os.path.exists(os.path.join(folder, name + ".h"))]
@@ -84,6 +96,8 @@ def main():
     for file, line, record, field in foreign_writes(folder):
         what = f"writes {field} of struct {record}" if field else f"makes a struct {record}"
         faults.append(f"{os.path.join(folder, file)}:{line} {what}, which another file owns")
+    for file, line, function, owner in foreign_changes(folder):
+        faults.append(f"{os.path.join(folder, file)}:{line} calls {function}, which only {owner} does")
     for fault in faults:
         print(fault)
     return 1 if faults else 0

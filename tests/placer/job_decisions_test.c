@@ -29,9 +29,7 @@ static tfc_status played_add(struct tfc_learned *l, const struct tfc_solution *s
   for (uint32_t i = 0; i < taught_count; i++) taught[i] = trace->operations[i];
   return NULL;
 }
-#define tfc_learned_add(l, s, u, c, t) played_add(l, s, u, c, t)
 #include "placer/job/lesson.c"
-#undef tfc_learned_add
 
 // What a simulation finds (for the memory that placements need).
 static uint64_t simulated_memory[2];
@@ -43,7 +41,9 @@ static void played_simulate(struct tfc_simulator *simulator, const tfc_device_id
   if (out->memory) out->memory[0] = simulated_memory[0], out->memory[1] = simulated_memory[1];
 }
 #define tfc_simulate(s, d, r, c, o) played_simulate(s, d, r, c, o)
+#define tfc_learned_add(l, s, u, c, t) played_add(l, s, u, c, t)
 #include "placer/job/model.c"
+#undef tfc_learned_add
 #undef tfc_simulate
 
 // The time that a job has used is what a test says.
