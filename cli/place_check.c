@@ -106,7 +106,7 @@ int place_check_elsewhere(const struct tfc_program *program, const struct place_
     return tfc_flags_error(program,
                            "--measure-with needs a machine: describe where the command runs steps with --machine "
                            "FILE.yaml");
-  if (o->objective == 1)
+  if (place_objective(o) == TFC_OBJECTIVE_THROUGHPUT)
     return tfc_flags_error(program, "--measure-with measures steps one by one: --objective throughput is not for it; "
                                     "leave --measure-with out, and the loads are modelled");
   return 0;

@@ -63,7 +63,7 @@ static tfc_status collect_flags(struct place_kept *k, const struct tfc_policy *p
   add(k, "--graph", k->digest);
   TFC_TRY(s, add_file(k, "--machine", "", o->machine));
   add(k, "--devices", o->devices ? o->devices : "all");
-  add(k, "--objective", o->objective == 1 ? "throughput" : "step");
+  add(k, "--objective", tfc_objective_name(place_objective(o)));
   add(k, "--algorithm", o->search.algorithms ? o->search.algorithms : "auto");
   snprintf(number, sizeof number, "%lld", (long long)o->evaluations);
   add(k, "--evaluations", o->evaluations ? number : "(not given)");
@@ -131,16 +131,15 @@ static tfc_status add_run(struct place_kept *k) {
   char *command = tfc_program_command_line();
   tfc_status s = tfc_store_add_run(
       k->store,
-      &(struct tfc_store_run){
-          .program = "tfc-place",
-          .command = command,
-          .graph = k->o->graph,
-          .graph_sha256 = k->digest,
-          .graph_nodes = -1,
-          .objective = tfc_objective_name(k->o->objective == 1 ? TFC_OBJECTIVE_THROUGHPUT : TFC_OBJECTIVE_STEP),
-          .algorithms = k->o->search.algorithms ? k->o->search.algorithms : "auto",
-          .label = tfc_label_name(TFC_LABEL_MODELLED),
-          .seed = (uint64_t)k->o->execution.seed},
+      &(struct tfc_store_run){.program = "tfc-place",
+                              .command = command,
+                              .graph = k->o->graph,
+                              .graph_sha256 = k->digest,
+                              .graph_nodes = -1,
+                              .objective = tfc_objective_name(place_objective(k->o)),
+                              .algorithms = k->o->search.algorithms ? k->o->search.algorithms : "auto",
+                              .label = tfc_label_name(TFC_LABEL_MODELLED),
+                              .seed = (uint64_t)k->o->execution.seed},
       &k->run);
   free(command);
   if (!s && !k->o->evaluate)

@@ -228,7 +228,7 @@ static double *read_busy(const char *db, int64_t run, uint32_t device_count) {
 // `busy` as in print_devices.
 static void print_answer(const struct place_options *o, const struct tfc_job_outcome *out, const double *busy) {
   const struct tfc_job_row *found = NULL;
-  const bool loads = o->objective == 1;
+  const bool loads = place_objective(o) == TFC_OBJECTIVE_THROUGHPUT;
   char a[32];
   if (out->first_line) {
     printf("%s", tfc_paint(stdout, "1"));
@@ -367,7 +367,7 @@ int place_local(const struct place_options *o) {
       .pin_count = o->pins.count,
       .baselines = o->baselines.items,
       .baseline_count = o->baselines.count,
-      .objective = o->objective == 1 ? TFC_OBJECTIVE_THROUGHPUT : TFC_OBJECTIVE_STEP,
+      .objective = place_objective(o),
       .device_strings = (enum tfc_device_strings)o->device_strings,
       .search = place_search_settings(o, policy),
       .learned = place_learned(policy),

@@ -227,8 +227,7 @@ static tfc_status make_problem(struct described *d) {
                                 },
                                 &d->subject));
   TFC_TRY(s, tfc_subject_cost_graph(d->subject, d->costs, false, NULL, &d->cost_graph));
-  TFC_TRY(s, tfc_problem_create(d->cost_graph, m, d->o->objective == 1 ? TFC_OBJECTIVE_THROUGHPUT : TFC_OBJECTIVE_STEP,
-                                &d->problem));
+  TFC_TRY(s, tfc_problem_create(d->cost_graph, m, place_objective(d->o), &d->problem));
   TFC_TRY(s, tfc_simulator_create(d->problem, &d->simulator));
   if (d->o->tasks) {
     tfc_say("the step: %u operations, %s of variables; %u units", d->op_count,

@@ -165,7 +165,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
       .graph = o->graph,
       .machine = o->machine,
       .devices = o->devices,
-      .objective = o->objective == 1 ? TFC_OBJECTIVE_THROUGHPUT : TFC_OBJECTIVE_STEP,
+      .objective = place_objective(o),
       .evaluate = o->evaluate,
       .pins = o->pins.items,
       .pin_count = o->pins.count,
