@@ -19,9 +19,8 @@
 #include "placer/job/search.h"
 #include "placer/measure/step_names.h"
 #include "placer/model/placement_json.h"
+#include "profiler/graph_digest.h"
 #include "profiler/store_rows.h"
-#include "runtime/base/file.h"
-#include "runtime/base/sha256.h"
 
 struct tfc_job {
   const struct tfc_job_options *o;
@@ -39,21 +38,6 @@ struct tfc_job {
 };
 
 // --- Set-up ----------------------------------------------------------------------------------------------------------
-static tfc_status hash_graph(const char *path, char out_hex[65]) {
-  struct tfc_file file = {0};
-  char *inside = NULL;
-  tfc_status s = tfc_file_map_document(path, &file);
-  if (s) { // the path is a SavedModel directory
-    tfc_status_free(s);
-    if (!(inside = tfc_format("%s/saved_model.pb", path))) return tfc_status_no_memory(NULL);
-    s = tfc_file_map_document(inside, &file);
-  }
-  if (!s) tfc_sha256((tfc_str){(const char *)file.data, file.size}, out_hex);
-  tfc_file_unmap(&file);
-  free(inside);
-  return s;
-}
-
 static tfc_status make_feeds(struct tfc_job *j) {
   const struct tfc_step_spec *step = j->o->step;
   j->feeds = calloc(step->feed_count + 1u, sizeof *j->feeds);
@@ -262,7 +246,7 @@ tfc_status tfc_job_run(const struct tfc_job_options *o, struct tfc_job_outcome *
   *out = (struct tfc_job_outcome){.exit_code = 1, .trace_overhead = (double)NAN, .tau = (double)NAN};
   // Steps that can fail for reasons outside of the graph come first, before time is spent.
   TFC_TRY(s, tfc_job_journal_open(&j.journal, o, &j.clock));
-  TFC_TRY(s, hash_graph(o->graph_path, sha256));
+  TFC_TRY(s, tfc_graph_digest(o->graph_path, sha256));
   TFC_TRY(s, set_up(&j, sha256));
   out->run = j.journal.run;
   out->device_count = j.info->device_count;
