@@ -5,10 +5,6 @@
 
 #include "profiler/store_rows.h"
 
-static tfc_status no_memory(void) {
-  return tfc_status_no_memory("recording a run");
-}
-
 tfc_status tfc_problem_write_devices(const struct tfc_problem *p, tfc_label label, struct tfc_store *store,
                                      int64_t run) {
   for (uint32_t d = 0; d < p->device_count; d++) {
@@ -29,7 +25,7 @@ tfc_status tfc_problem_write_devices(const struct tfc_problem *p, tfc_label labe
                                          .memory_limit = x->memory,
                                          .dispatch_us = x->dispatch_us};
     const bool whole = name && kind && (tensorflow || !x->tensorflow.data) && !slowdown.failed;
-    tfc_status s = whole ? tfc_store_add_devices(store, run, &row, 1) : no_memory();
+    tfc_status s = whole ? tfc_store_add_devices(store, run, &row, 1) : tfc_status_no_memory("recording a run");
     free(name), free(kind), free(tensorflow);
     tfc_text_deinit(&slowdown);
     TFC_RETURN_IF_ERROR(s);
@@ -55,7 +51,7 @@ tfc_status tfc_problem_write_costs(const struct tfc_problem *p, const uint32_t *
   const struct tfc_cost_graph *g = p->graph;
   for (uint32_t k = 0; k < g->kind_count; k++) {
     char *kind = tfc_str_dup(g->kind_names[k]);
-    tfc_status s = kind ? NULL : no_memory();
+    tfc_status s = kind ? NULL : tfc_status_no_memory("recording a run");
     for (uint32_t n = 0; n < g->node_count && !s; n++) {
       const double us = g->time_us[(size_t)n * g->kind_count + k];
       const struct tfc_store_cost row = {ids ? ids[n] : n, kind, us, us, us, us, 0};
@@ -83,7 +79,7 @@ tfc_status tfc_problem_write_graph(const struct tfc_problem *p, struct tfc_store
     TFC_RETURN_IF_ERROR(tfc_store_add_nodes(store, run, &row, 1));
   }
   struct tfc_store_edge *edges = calloc(g->consumer_count + 1u, sizeof *edges);
-  if (!edges) return no_memory();
+  if (!edges) return tfc_status_no_memory("recording a run");
   for (uint32_t t = 0; t < g->tensor_count; t++)
     for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++)
       edges[c] = (struct tfc_store_edge){g->producer[t], g->output[t], g->consumer[c], g->bytes[t]};

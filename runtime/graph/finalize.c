@@ -103,7 +103,7 @@ tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g) {
   const struct tfc_op_def *last_def = NULL;
   const struct tfc_graph *library = g->library ? g->library : g;
   if (!tfc_strmap_reserve(&g->by_name, g->node_count) || !tfc_array_reserve(&types, g->node_count + 16))
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a graph of %u nodes", g->node_count);
+    TFC_TRY(s, out_of_memory(g));
   for (uint32_t i = 0; i < g->node_count; i++) {
     struct tfc_node *n = &g->nodes[i];
     TFC_TRY(s, name_node(g, i));
@@ -142,7 +142,7 @@ tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g) {
   }
   g->output_total = (uint32_t)types.count;
   g->output_dtypes = TFC_ARENA_ARRAY(&g->arena, tfc_dtype, types.count);
-  if (!g->output_dtypes) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a graph of %u nodes", g->node_count);
+  if (!g->output_dtypes) TFC_TRY(s, out_of_memory(g));
   if (types.count) memcpy(g->output_dtypes, types.data, types.count * sizeof *types.data);
 out:
   tfc_array_free(&types);
@@ -305,7 +305,7 @@ tfc_status tfc_graph_finish(struct tfc_graph *g) {
   TFC_TRY(s, make_consumers(g));
   if (is_sorted(g)) goto out;
   order = malloc(((size_t)g->node_count + 1) * sizeof *order);
-  if (!order) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: a graph of %u nodes", g->node_count);
+  if (!order) TFC_TRY(s, out_of_memory(g));
   TFC_TRY(s, tfc_graph_topological(g, order));
 out:
   free(order);
