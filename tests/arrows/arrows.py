@@ -63,6 +63,8 @@ MAY_NOT_USE = [("runtime/exec", "runtime/device/cpu"), ("runtime/exec", "runtime
 LARGEST_CIRCLE = 4
 # plug-ins, which are loaded only when needed
 PLUGIN = re.compile(r"runtime/device/cuda/|profiler/cupti/|runtime/transport/mpi/")
+DECLARES = re.compile(r"^(?!static|typedef|extern const)(?:TFC_(?:MUST_USE|API|CUDA_API) )?[a-z_][\w *]*?\b(\w+)\([^;{}]*\)[^;{}]*;",
+                      re.M)
 # Functions that the product offers and only tests call, with the reason why they stay.
 FOR_TESTS = {
     "tfc_activity_free": "releases what a program keeps until it ends",
@@ -160,21 +162,25 @@ def calls(defined, wanted):
 
 
 def words(paths):
-    """Every word of the texts."""
+    """Every word of the texts, without comments and declarations of functions."""
     found = set()
     for path in paths:
         with open(path, encoding="utf-8", errors="replace") as text:
-            found.update(re.findall(r"\w+", text.read()))
+            text = re.sub(r"//[^\n]*", "", text.read())
+        found.update(re.findall(r"\w+", DECLARES.sub("", text) if path.endswith(".h") else text))
     return found
 
 
-def uncalled(defined, wanted, files):
+def uncalled(defined, wanted, files, built):
     """Functions and data that a file offers and that no other file or plug-in takes: (file, symbol, whether a test names
-    it). What only tests name and the file itself uses is a part of it that tests look at. Those of the
+    it). Sources of plug-ins that are not `built` here take what they name; a declaration in a header takes nothing. What only tests name and the file itself uses is a part of it that tests look at. Those of the
     library's own folder are the public ones. Of C alone, and not what begins with __: compilers
     and sanitizers make functions and data of their own."""
     taken = {symbol for _, symbol in wanted}
-    plugins = words([file for file in files if PLUGIN.match(file)])
+    plugins = words([file for file in files if PLUGIN.match(file) and file not in built])
+    for file in files:  # what a plug-in offers is looked up by name when it is loaded
+        with open(file, encoding="utf-8") as text:
+            plugins.update(re.findall(r'\bdlsym\([^;"]*"(\w+)"', text.read()))
     tests = []
     for top in ("tests", "examples"):
         for folder, _, names in os.walk(top):
@@ -196,7 +202,6 @@ def uncalled(defined, wanted, files):
 
 def shared_headers(files):
     """{header: the files whose functions it declares} where these are several."""
-    declares = re.compile(r"^(?!static|typedef|extern const)(?:TFC_(?:MUST_USE|API|CUDA_API) )?[a-z_][\w *]*?\b(\w+)\([^;{}]*\)[^;{}]*;", re.M)
     defines = re.compile(r"^(?!static|typedef)(?:TFC_CUDA_API )?[a-z_][\w *]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
     texts, where = {}, {}
     for path in files:
@@ -209,7 +214,7 @@ def shared_headers(files):
     for header in files:
         if not header.endswith(".h"):
             continue
-        places = {place for function in declares.findall(texts[header]) for place in where.get(function, ())}
+        places = {place for function in DECLARES.findall(texts[header]) for place in where.get(function, ())}
         if len(places) > 1:
             found[header] = sorted(places)
     return found
@@ -320,7 +325,7 @@ def main():
     missing = sorted(file for file in files if file.endswith(".c") and file not in by_call)
     faults += [f"{file} has no object file in {build}: build first" for file in missing if not PLUGIN.match(file)]
     if not faults:  # the calls of a folder that is not built are not known
-        idle = list(uncalled(defined, wanted, files))
+        idle = list(uncalled(defined, wanted, files, set(found.values())))
         faults += [f"{file}: nobody takes {symbol}: delete it, or make it static" for file, symbol, tested in idle if not tested]
         faults += [f"{file}: only tests take {symbol}: delete it, or say in FOR_TESTS why it stays"
                    for file, symbol, tested in idle if tested and symbol not in FOR_TESTS]

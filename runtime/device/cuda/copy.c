@@ -19,7 +19,8 @@
 enum { SPIN_NS = 20000 };
 static const size_t most_staged = (size_t)512 << 20;
 
-tfc_status tfc_cuda_after_compute(struct tfc_cuda_device *d, tfc_cuda_stream stream) {
+// Makes `stream` wait for all work on the compute stream so far.
+static tfc_status after_compute(struct tfc_cuda_device *d, tfc_cuda_stream stream) {
   struct tfc_cuda_mark *mark = NULL;
   int error = 0;
   TFC_RETURN_IF_ERROR(tfc_cuda_mark_record(d->pool, d->compute, &mark, &error));
@@ -47,7 +48,7 @@ static tfc_status give_place(struct tfc_cuda_device *d, const struct tfc_copy *c
     to->shape = from->shape;
     to->dtype = from->dtype;
     to->size = from->size;
-    return c->fresh ? tfc_cuda_after_compute(d, stream) : NULL;
+    return c->fresh ? after_compute(d, stream) : NULL;
   }
   struct tfc_tensor fresh = *from;
   fresh.buffer = NULL;
@@ -55,7 +56,7 @@ static tfc_status give_place(struct tfc_cuda_device *d, const struct tfc_copy *c
     TFC_RETURN_IF_ERROR(tfc_buffer_create_host(from->size, &fresh.buffer));
   } else { // the compute stream may still read this memory
     TFC_RETURN_IF_ERROR(tfc_cuda_memory_allocate(&d->memory, from->size, &fresh.buffer));
-    tfc_status s = tfc_cuda_after_compute(d, stream);
+    tfc_status s = after_compute(d, stream);
     if (s) {
       tfc_buffer_release(fresh.buffer);
       return s;
@@ -330,7 +331,7 @@ static tfc_status copy_now(struct tfc_cuda_device *d, void *to, const void *from
   TFC_RETURN_IF_ERROR(tfc_cuda_check_alive(d));
   TFC_CUDA_TRY(d, tfc_cuda_enter(d->api, d->ordinal), doing);
   tfc_cuda_stream stream = d->copies[direction];
-  if (direction == TFC_CUDA_IN || atomic_load(&d->launched)) TFC_RETURN_IF_ERROR(tfc_cuda_after_compute(d, stream));
+  if (direction == TFC_CUDA_IN || atomic_load(&d->launched)) TFC_RETURN_IF_ERROR(after_compute(d, stream));
   TFC_CUDA_TRY(d, d->api->copy(to, from, bytes, stream), doing);
   TFC_CUDA_TRY(d, d->api->stream_synchronize(stream), doing);
   return NULL;

@@ -12,7 +12,5 @@ TFC_MUST_USE tfc_status tfc_cuda_read_tensor(struct tfc_device *device, const st
 TFC_MUST_USE tfc_status tfc_cuda_write_tensor(struct tfc_device *device, const void *source, struct tfc_tensor *target);
 TFC_MUST_USE tfc_status tfc_cuda_await(struct tfc_device *device, const struct tfc_timepoint *waits,
                                        uint32_t wait_count);
-// Makes `stream` wait for all work on the compute stream so far.
-TFC_MUST_USE tfc_status tfc_cuda_after_compute(struct tfc_cuda_device *d, tfc_cuda_stream stream);
 
 #endif

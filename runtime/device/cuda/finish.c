@@ -22,7 +22,7 @@ enum {
   GONE = -1
 };
 
-void tfc_cuda_end_free(struct tfc_cuda_end *end) {
+static void end_free(struct tfc_cuda_end *end) {
   if (!end) return;
   for (uint32_t i = 0; i < end->mark_count; i++) tfc_cuda_mark_release(end->marks[i]);
   for (uint32_t i = 0; i < end->timing_count; i++) {
@@ -125,7 +125,7 @@ static void run_end(struct tfc_device *device, struct tfc_queue_entry *e, uint64
                   end->host_traced_bytes);
   if (end->span && step && step->spans) step->spans[device->index].end = tfc_ticks();
   atomic_fetch_sub(&d->unfinished, 1);
-  tfc_cuda_end_free(end);
+  end_free(end);
 }
 
 tfc_status tfc_cuda_finish(struct tfc_queue *queue, struct tfc_cuda_end *end, const struct tfc_timepoint *signals,
@@ -136,7 +136,7 @@ tfc_status tfc_cuda_finish(struct tfc_queue *queue, struct tfc_cuda_end *end, co
       queue, &(struct tfc_queue_entry){.run = run_end, .data = end, .signal_count = signal_count}, NULL, signals);
   if (s) {
     atomic_fetch_sub(&d->unfinished, 1);
-    tfc_cuda_end_free(end);
+    end_free(end);
   }
   return s;
 }

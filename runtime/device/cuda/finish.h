@@ -30,7 +30,6 @@ struct tfc_cuda_end { // malloc'd; freed after it was handled
 // `end` also on failure (then the caller must set the signals).
 TFC_MUST_USE tfc_status tfc_cuda_finish(struct tfc_queue *queue, struct tfc_cuda_end *end,
                                         const struct tfc_timepoint *signals, uint32_t signal_count);
-void tfc_cuda_end_free(struct tfc_cuda_end *end);
 // Sets the clock again at the beginning of a step, if it was set long ago and the device is idle. Each launching thread
 // calls this before its first timed event.
 TFC_MUST_USE tfc_status tfc_cuda_clock_set(struct tfc_cuda_device *d, const struct tfc_step *step);

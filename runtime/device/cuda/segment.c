@@ -269,8 +269,9 @@ static tfc_status run_on_host(const struct tfc_cuda_call *c, struct tfc_kernel_c
   return tfc_tensor_clone(&seen, view);
 }
 
-tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_call *c, struct tfc_kernel_ctx *ctx,
-                             tfc_cuda_stream stream) {
+// Launches one prepared call with this context on a stream. The caller is the work thread or holds launch_lock.
+static tfc_status run_call(struct tfc_cuda_device *d, const struct tfc_cuda_call *c, struct tfc_kernel_ctx *ctx,
+                           tfc_cuda_stream stream) {
   if (__builtin_expect(c->row != NULL, 1)) {
     struct tfc_cuda_launch l = {
         .ctx = ctx, .stream = stream, .library = &d->library, .scratch = d->scratch ? d->scratch->data : NULL};
@@ -306,7 +307,7 @@ tfc_status tfc_cuda_calls_next(struct tfc_cuda_device *d, struct tfc_prepared *p
   *out_next = index;
   if (count == 1) {
     d->cudnn_used = false;
-    s = tfc_cuda_call_run(d, c, &c->ctx, stream);
+    s = run_call(d, c, &c->ctx, stream);
     c->uses_cudnn |= d->cudnn_used;
   } else {
     struct tfc_cuda_launch l = {.stream = stream, .library = &d->library};
@@ -501,7 +502,7 @@ static tfc_status launch_single(struct tfc_device *device, struct tfc_prepared *
     atomic_store(&d->launched, true);
     pthread_mutex_lock(&d->launch_lock);
     if (times) s = time_op(d, times, 0);
-    if (!s) s = tfc_cuda_call_run(d, c, ctx, d->compute);
+    if (!s) s = run_call(d, c, ctx, d->compute);
     if (!s && times) s = time_op(d, times, c->node);
     pthread_mutex_unlock(&d->launch_lock);
   }

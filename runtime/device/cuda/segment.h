@@ -48,9 +48,6 @@ const char *tfc_cuda_declined(const struct tfc_prepared *prepared, uint32_t inde
 tfc_filter_form tfc_cuda_filter_form(struct tfc_device *device, struct tfc_prepare_ctx *ctx);
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type);
 
-// Launches one prepared call with this context on a stream. The caller is the work thread or holds launch_lock.
-TFC_MUST_USE tfc_status tfc_cuda_call_run(struct tfc_cuda_device *d, const struct tfc_cuda_call *c,
-                                          struct tfc_kernel_ctx *ctx, tfc_cuda_stream stream);
 // Runs call `index` of a segment on the segment's own slots, together with those calls before `end` that share its
 // launches. It releases slots after their last reader. *out_next: the next call, or the call that failed.
 TFC_MUST_USE tfc_status tfc_cuda_calls_next(struct tfc_cuda_device *d, struct tfc_prepared *p, uint32_t index,
