@@ -348,7 +348,7 @@ struct tfc_device_driver {
   bool (*chains)(const struct tfc_op_def *def);
   // In which form a convolution, or the gradient of its image, reads its filter (input 1) fastest on this device, for
   // these shapes and constants. Chooses the algorithm by which `prepare` will then run it. NULL, or
-  // TFC_FILTER_OF_GRAPH: as the graph has it. The state goes to ctx->arena and is not used.
+  // TFC_FILTER_OF_GRAPH: as the graph has it. The caller must not read ctx->state afterwards: it has been released.
   tfc_filter_form (*filter_form)(struct tfc_device *device, struct tfc_prepare_ctx *ctx);
 };
 

@@ -120,7 +120,8 @@ static void sleep_until_signal(struct tfc_run *r, uint32_t seen, int64_t timeout
     if (!tfc_run_unpark(r) && !fill_queues(r)) fail_deadlocked(r);
     return;
   }
-  // Work for the surrounding runs does not return here but to them, so this checks for it now and then.
+  // Kernels of the surrounding runs return to these runs' mailboxes and do not signal this one. So it wakes up now and
+  // then, to find out whether the last of them has returned and the step is blocked.
   if (!blocked && r->parent && !r->failed) timeout = POLL_NS;
   tfc_futex_wait(&r->mailbox->signal, seen, timeout);
   if (blocked) tfc_gate_unblock(gate, &b.base);

@@ -164,8 +164,8 @@ TFC_MUST_USE tfc_status tfc_ir_copy_op(struct tfc_ir *ir, uint32_t id, struct tf
 TFC_MUST_USE tfc_status tfc_ir_add_instead(struct tfc_ir *ir, const struct tfc_ir_op *op, uint32_t old);
 // Marks `old` as dead. Its ordering edges become those of `by` (TFC_NONE: they are dropped).
 void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by);
-// Whether the device launches kernels, and so saves time by fewer operations. It then has a kernel for chains and, if
-// `def` is not NULL, one for this op in float32. The second function says whether any of the devices does.
+// Whether the device launches kernels of its own, where fewer operations save time, and can run chains; if `def` is not
+// NULL, also whether it has a kernel for this op in float32. tfc_ir_any_launches: whether one of the devices is such.
 bool tfc_ir_launches(const struct tfc_ir *ir, uint16_t device, const struct tfc_op_def *def);
 bool tfc_ir_any_launches(const struct tfc_ir *ir, const struct tfc_op_def *def);
 // Whether the operation adds two tensors, a smaller one repeated along the first dimensions.

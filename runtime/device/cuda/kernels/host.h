@@ -37,7 +37,9 @@ extern "C" int tfc_host_enqueue(void *stream, void (*run)(void *argument), const
 // more than `bound`, the number for which the compiler makes sure that there are registers. (nvcc itself refuses a
 // kernel with more shared memory than a block may have.)
 extern "C" int tfc_host_refusal(int64_t blocks, int64_t threads, int64_t bound);
-// Runs body(arg) once for each thread of each block. takes_turns: all threads of a block are alive at once.
+// Runs body(arg) once for each thread of each block. takes_turns: threads of a block may wait for each other
+// (__syncthreads), so each gets a stack of its own and runs from barrier to barrier; otherwise each runs to its end
+// before the next one begins.
 extern "C" void tfc_host_grid(unsigned blocks, unsigned threads, bool takes_turns, void (*body)(void *arg), void *arg);
 
 inline void __syncthreads() {
