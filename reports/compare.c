@@ -83,6 +83,10 @@ static const char *verdict_of(struct interval a, struct interval b) {
   if (fabs(a.low - b.high) <= digits && fabs(a.high - b.low) <= digits) return "equal";
   return b.low > a.high ? "slower" : b.high < a.low ? "faster" : "noise";
 }
+// Of two runs: "unlike" if one is simulated and the other measured.
+static const char *verdict_of_steps(const struct side *a, const struct side *b) {
+  return a->simulated != b->simulated ? "unlike" : verdict_of(a->step, b->step);
+}
 static double total_of(const struct side *side, tfc_str op, const char *column) {
   for (uint32_t r = 0; r < side->totals.row_count; r++)
     if (tfc_str_equal(tfc_table_cell(&side->totals, r, 0)->text, op)) return tfc_table_number(&side->totals, r, column);
@@ -239,7 +243,7 @@ static tfc_status list_runs(const struct side *sides, uint32_t count, struct tfc
       row[30] = tfc_cell_real(load / tfc_table_number(&sides[0].run, 0, "load_us"));
     row[19] = tfc_cell_real(tfc_table_number(&x->run, 0, "step_median_us") /
                             tfc_table_number(&sides[0].run, 0, "step_median_us"));
-    row[20] = tfc_cell_text(tfc_str_from(verdict_of(sides[0].step, x->step)));
+    row[20] = tfc_cell_text(tfc_str_from(verdict_of_steps(&sides[0], x)));
   }
 out:
   return s;
@@ -298,7 +302,7 @@ static tfc_status list_operations(const struct side *sides, uint32_t count, stru
       row[4] = tfc_cell_real(here.low), row[5] = tfc_cell_real(here.high);
       if (i == 0 || us != us || !(first_us > 0) || other_graph(&sides[0], &sides[i])) continue;
       row[6] = tfc_cell_real(us / first_us);
-      row[7] = tfc_cell_text(tfc_str_from(verdict_of(first, here)));
+      if (sides[0].simulated == sides[i].simulated) row[7] = tfc_cell_text(tfc_str_from(verdict_of(first, here)));
     }
   }
 out:
@@ -420,7 +424,7 @@ static void print_two(const struct side *a, const struct side *b, const struct t
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     print_row(out, numbers[i].text, tfc_table_number(&a->run, 0, numbers[i].column),
               tfc_table_number(&b->run, 0, numbers[i].column), false, compares);
-    tfc_text_printf(out, "%s%s\n", i || !compares ? "" : "  ", i || !compares ? "" : verdict_of(a->step, b->step));
+    tfc_text_printf(out, "%s%s\n", i || !compares ? "" : "  ", i || !compares ? "" : verdict_of_steps(a, b));
     if (i) continue;
     const struct interval *both[] = {&a->step, &b->step};
     tfc_text_printf(out, "%-26s", "  95 % interval");
@@ -538,15 +542,17 @@ static void print_many(const struct side *sides, uint32_t count, const struct tf
 // Explains the verdicts that the text shows: those on steps and, of two runs, "noise" on types of operations.
 static void print_legend(const struct tfc_report_lists *lists, uint32_t count, struct tfc_text *out) {
   const struct tfc_table *runs = &lists->tables[TFC_COMPARE_RUNS], *ops = &lists->tables[TFC_COMPARE_OPERATIONS];
-  bool noise = false, unknown = false;
+  bool noise = false, unknown = false, unlike = false;
   for (uint32_t r = 0; r < runs->row_count; r++) {
     const tfc_str verdict = tfc_table_text(runs, r, "verdict");
     noise |= tfc_str_is(verdict, "noise"), unknown |= tfc_str_is(verdict, "unknown");
+    unlike |= tfc_str_is(verdict, "unlike");
   }
   for (uint32_t r = 1; count == 2 && r < ops->row_count && r < 2 * SHOWN_TYPES; r += 2)
     noise |= tfc_str_is(tfc_table_text(ops, r, "verdict"), "noise");
-  if (noise || unknown) tfc_text_printf(out, "\nWhat the verdicts mean:\n");
+  if (noise || unknown || unlike) tfc_text_printf(out, "\nWhat the verdicts mean:\n");
   if (noise) tfc_text_printf(out, "  noise    the 95 %% intervals of the medians meet\n");
+  if (unlike) tfc_text_printf(out, "  unlike   one step was simulated, the other measured\n");
   if (unknown) tfc_text_printf(out, "  unknown  a run has no interval: too few steps (fewer than six), or no answer\n");
 }
 

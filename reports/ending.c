@@ -13,7 +13,7 @@
 
 // The best candidate: its time when it was proposed, and its time in the final turns that measure the answer.
 static const char best_seen_sql[] =
-    "SELECT e.episode, e.algorithm, e.placement_id, v.placement_id AS answer_id, e.step_median_us AS seen_us,"
+    "SELECT r.placement AS name, e.algorithm, e.placement_id, v.placement_id AS answer_id, e.step_median_us AS seen_us,"
     " r.step_median_us AS final_us, e.placement_id = v.placement_id AS is_answer, EXISTS (SELECT 1 FROM v_step s WHERE "
     "s.run_id = e.run_id AND s.placement_id ="
     " e.placement_id AND s.phase = 'final') AS in_final, v.step_median_us AS answer_us FROM v_episode e JOIN v_run v"
@@ -23,7 +23,8 @@ static const char best_seen_sql[] =
 
 // The same where loads were searched: the candidate with the smallest load.
 static const char best_load_sql[] =
-    "SELECT e.episode, e.algorithm, r.load_us, e.placement_id = v.placement_id AS is_answer, v.load_us AS answer_us "
+    "SELECT r.placement AS name, e.algorithm, r.load_us, e.placement_id = v.placement_id AS is_answer, v.load_us AS "
+    "answer_us "
     "FROM"
     " v_episode e JOIN v_run v USING (run_id) JOIN v_result r ON r.run_id = e.run_id AND r.placement_id ="
     " e.placement_id WHERE e.run_id = :run AND e.state = 'ok' AND r.load_us IS NOT NULL AND (v.load_samples = 0 OR"
@@ -158,8 +159,8 @@ static tfc_status tell_load(struct tfc_store *store, const struct tfc_query_args
   tfc_status s = NULL;
   TFC_TRY(s, tfc_table_query(store, best_load_sql, args, &best));
   if (!best.row_count) goto out;
-  tfc_text_printf(out, "%sThe candidate with the smallest load is number %.0f by %.*s, %s", out->size ? " " : "",
-                  tfc_table_number(&best, 0, "episode"), TFC_STR_ARG(tfc_table_text(&best, 0, "algorithm")),
+  tfc_text_printf(out, "%sThe candidate with the smallest load is %.*s by %.*s, %s", out->size ? " " : "",
+                  TFC_STR_ARG(tfc_table_text(&best, 0, "name")), TFC_STR_ARG(tfc_table_text(&best, 0, "algorithm")),
                   tfc_show_us(a, tfc_table_number(&best, 0, "load_us")));
   if (tfc_table_number(&best, 0, "is_answer") == 1)
     tfc_text_printf(out, ": the answer.");
@@ -252,8 +253,8 @@ static tfc_status tell_best(struct tfc_store *store, const struct tfc_query_args
   if (!best.row_count) goto out;
   const double answer = tfc_table_number(&best, 0, "answer_us");
   tfc_str by = tfc_table_text(&best, 0, "algorithm");
-  tfc_text_printf(out, "%sThe best candidate seen is number %.0f by %.*s, %s when it was measured",
-                  out->size ? " " : "", tfc_table_number(&best, 0, "episode"), TFC_STR_ARG(by),
+  tfc_text_printf(out, "%sThe best candidate seen is %.*s by %.*s, %s when it was measured", out->size ? " " : "",
+                  TFC_STR_ARG(tfc_table_text(&best, 0, "name")), TFC_STR_ARG(by),
                   tfc_show_us(a, tfc_table_number(&best, 0, "seen_us")));
   const bool in_final = tfc_table_number(&best, 0, "in_final") == 1;
   double chosen = (double)NAN, there = (double)NAN;

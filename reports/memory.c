@@ -56,7 +56,8 @@ tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc
     double percent = tfc_table_number(devices, r, "percent");
     snprintf(share, sizeof share, percent == percent ? "%.1f %%" : "-", percent);
     const double peak_bytes = tfc_table_number(devices, r, "peak_bytes");
-    const bool less = tfc_report_peak_is_part(devices, r) || peak_bytes < tfc_table_number(devices, r, "named_bytes");
+    const bool less = tfc_report_peak_is_part(devices, r) || (tfc_table_number(devices, r, "complete") != 1 &&
+                                                              peak_bytes < tfc_table_number(devices, r, "named_bytes"));
     char peak[40];
     unknown |= less;
     snprintf(peak, sizeof peak, "%s%s", less ? ">" : "", bytes_text(a, peak_bytes, "-"));

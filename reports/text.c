@@ -20,7 +20,10 @@ const char tfc_report_sql_run[] = "SELECT * FROM v_run WHERE run_id = :run";
 // Lists the undivided machine first, then the answer, then rivals by their time, then placements that were only
 // simulated. Where loads were searched they count, and not the times. Other candidates of the search are not listed.
 const char tfc_report_sql_results[] =
-    "SELECT r.placement_id, r.role, r.placement, r.algorithm, r.state, r.label, r.step_median_us, r.step_q1_us,"
+    // An answer that was cut short at first was not in the turns that chose it.
+    "SELECT r.placement_id, r.role, r.placement, r.algorithm, CASE WHEN r.state = 'cut' AND r.placement_id ="
+    " v.placement_id AND EXISTS (SELECT 1 FROM v_step s WHERE s.run_id = r.run_id AND s.placement_id = r.placement_id"
+    " AND s.phase = 'final') THEN 'ok' ELSE r.state END AS state, r.label, r.step_median_us, r.step_q1_us,"
     " r.step_q3_us, r.step_count, r.simulated_us, r.transfers, r.transfer_bytes, r.message,"
     " r.placement_id = v.placement_id AS is_answer, r.load_us, r.load_samples, r.load_at_once"
     " FROM v_result r JOIN v_run v USING (run_id)"

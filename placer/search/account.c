@@ -43,10 +43,11 @@ void tfc_search_account_tell(const struct tfc_search_account *a, struct tfc_text
   if (a->before == TFC_TIME_MAX || a->after == TFC_TIME_MAX)
     tfc_text_printf(out, "after nothing that runs");
   else if (a->after < a->before)
-    tfc_text_printf(out, "made the best step %s instead of %s", tfc_show_us(after, 1e-6 * (double)a->after),
+    tfc_text_printf(out, "made the best simulated step %s instead of %s", tfc_show_us(after, 1e-6 * (double)a->after),
                     tfc_show_us(before, 1e-6 * (double)a->before));
   else
-    tfc_text_printf(out, "were no better than the best before, %s", tfc_show_us(before, 1e-6 * (double)a->before));
+    tfc_text_printf(out, "were no better than the best simulated step before, %s",
+                    tfc_show_us(before, 1e-6 * (double)a->before));
   tfc_text_printf(out, " (entropy %.2f, %.0f %% invalid)", a->samples.entropy, 100 * a->samples.invalid_share);
   if (a->moves.count)
     tfc_text_printf(out,

@@ -443,10 +443,12 @@ static void test_accounts_are_told(void **state) {
   (void)state;
   struct tfc_search_account a = {
       .samples = {.count = 200, .invalid_share = 0.25, .entropy = 0.5}, .before = 2000000000, .after = 1500000000};
-  tells(&a, "The learned policy: 200 placements of its own made the best step 1.500 ms instead of 2.000 ms (entropy "
+  tells(&a, "The learned policy: 200 placements of its own made the best simulated step 1.500 ms instead of 2.000 ms "
+            "(entropy "
             "0.50, 25 % invalid).\n");
   a.after = a.before;
-  tells(&a, "The learned policy: 200 placements of its own were no better than the best before, 2.000 ms (entropy "
+  tells(&a, "The learned policy: 200 placements of its own were no better than the best simulated step before, 2.000 "
+            "ms (entropy "
             "0.50, 25 % invalid).\n");
   a.moves = (struct tfc_search_turns){4, 1, 0, 0, log(1 / 0.9)};
   a.others = (struct tfc_search_turns){12, 3, 0, 0, log(2)};

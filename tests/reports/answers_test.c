@@ -86,7 +86,7 @@ static void test_loads(void **state) {
                                         " 0, 0 FROM placement;";
   struct tfc_store *db = made("loads", "measured", sql);
   struct tfc_text text = shown(db);
-  assert_said(&text, "The candidate with the smallest load is number 2 by heft, 210.0 us; the load of the answer is "
+  assert_said(&text, "The candidate with the smallest load is #5 by heft, 210.0 us; the load of the answer is "
                      "200.0 us.");
   assert_said(&text, "Load against the best single device: 2.500x (computed)");
   assert_said(&text, "> answer                 200.0 us computed     1.000x     600.0 us");
@@ -184,12 +184,16 @@ static void test_moves(void **state) {
   assert_said(&page, "FROM v_link l JOIN v_device s"); // its query
   assert_said(&page, "No other placement stands beside it: this run has no expert's placement");
   tfc_text_deinit(&page);
-  db =
-      made("expert", "measured",
-           "UPDATE placement SET name = 'expert' WHERE run_id = 1 AND placement_id = (SELECT best_placement_id FROM run"
-           " WHERE run_id = 1)");
+  db = made("expert", "measured",
+            "UPDATE placement SET name = 'expert', state = 'cut' WHERE run_id = 1 AND placement_id = (SELECT "
+            "best_placement_id FROM run"
+            " WHERE run_id = 1)");
   assert_ok(tfc_report_html(db, 1, &page));
   assert_said(&page, "No other placement stands beside it: the answer is the expert's placement.");
+  tfc_text_deinit(&page);
+  // It was stopped early at first, but not in the turns that chose it.
+  page = shown(db);
+  assert_said(&page, "590.0 us  It ended"); // and no "cut" between
   tfc_text_deinit(&page);
   tfc_store_close(db);
   // What was simulated counts, not an estimate.

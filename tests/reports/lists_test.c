@@ -476,16 +476,35 @@ static void test_compare(void **state) {
   assert_fits(&lists.text);
   tfc_report_lists_deinit(&lists);
   assert_fails(tfc_report_compare(db, (const int64_t[]){1, 9}, 2, &lists), TFC_NOT_FOUND, "9");
-  // A peak below what is named is not the whole peak, and the list says so.
+  // A peak below what is named is not the whole peak, unless the run said that it is; and the list says so.
+  assert_ok(tfc_report_memory(db, 1, &lists));
+  assert_null(strstr(lists.text.data, ">"));
+  tfc_report_lists_deinit(&lists);
+  assert_int_equal(sqlite3_exec(tfc_store_handle(db),
+                                "UPDATE memory SET peak_bytes = 7, complete = 1 WHERE device_id = 1", NULL, NULL, NULL),
+                   SQLITE_OK);
   assert_ok(tfc_report_memory(db, 1, &lists));
   assert_null(strstr(lists.text.data, ">"));
   tfc_report_lists_deinit(&lists);
   assert_int_equal(
-      sqlite3_exec(tfc_store_handle(db), "UPDATE memory SET peak_bytes = 7 WHERE device_id = 1", NULL, NULL, NULL),
+      sqlite3_exec(tfc_store_handle(db), "UPDATE memory SET complete = NULL WHERE device_id = 1", NULL, NULL, NULL),
       SQLITE_OK);
   assert_ok(tfc_report_memory(db, 1, &lists));
   assert_said(&lists.text, "        >7 B ");
   assert_said(&lists.text, tfc_report_peak_note);
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+  // A simulated step is neither faster nor slower than a measured one.
+  assert_int_equal(sqlite3_exec(tfc_store_handle(db),
+                                "UPDATE run SET label = 'modelled' WHERE run_id = 3; UPDATE placement SET label ="
+                                " 'modelled', q1_us = NULL, final_q1_us = NULL WHERE run_id = 3",
+                                NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_ok(tfc_report_compare(db, (const int64_t[]){1, 3}, 2, &lists));
+  assert_true(tfc_str_is(tfc_table_text(&lists.tables[0], 1, "verdict"), "unlike"));
+  for (uint32_t r = 0; r < lists.tables[1].row_count; r++)
+    assert_int_equal(tfc_table_text(&lists.tables[1], r, "verdict").size, 0);
+  assert_said(&lists.text, "  unlike   one step was simulated, the other measured\n");
   assert_fits(&lists.text);
   tfc_report_lists_deinit(&lists);
   tfc_store_close(db);

@@ -589,7 +589,7 @@ static void test_endings(void **state) {
   ends("INSERT INTO placement (run_id, placement_id, role, name, algorithm, episode, state, label, median_us, steps)"
        " VALUES (1, 20, 'candidate', 'c 20', 'lns', 3, 'ok', 'measured', 550, 5), (1, 21, 'candidate', 'c 21', 'heft',"
        " 4, 'ok', 'measured', 560, 5), (1, 22, 'candidate', 'c 22', 'x', 5, 'failed', 'measured', 100, 1)",
-       "The best candidate seen is number 3 by lns, 550.0 us when it was measured: it was not in the final turns, the "
+       "The best candidate seen is c 20 by lns, 550.0 us when it was measured: it was not in the final turns, the "
        "answer took 600.0 us.");
   // Two blocks of the turns that choose, for each of the two: medians of 400 and 900 (geometric mean 600), 250 and
   // 1000.
@@ -599,23 +599,22 @@ static void test_endings(void **state) {
        "phase, block, traced, start_ns, duration_ns) SELECT placement, 800"
        " + column1, 'choose', column1, 0, 0, 1000 * column2 FROM placement, (VALUES (0, 250), (1, 1000)) WHERE name ="
        " 'answer'",
-       "The best candidate seen is number 3 by lns, 550.0 us when it was measured: it lost in the turns that chose the "
+       "The best candidate seen is c 20 by lns, 550.0 us when it was measured: it lost in the turns that chose the "
        "answer, 600.0 us there and the answer 500.0 us; in the turns after them the answer took 600.0 us.");
-  ends(
-      "UPDATE placement SET final_median_us = 620, final_steps = 9 WHERE placement_id = 20; INSERT INTO step "
-      "(placement, step, phase, block, traced, start_ns, duration_ns) SELECT"
-      " placement, 900, 'final', 0, 0, 0, 620000 FROM placement WHERE placement_id = 20",
-      "The best candidate seen is number 3 by lns, 550.0 us when it was measured, 620.0 us in the final turns: it lost "
-      "there, the answer took 600.0 us.");
+  ends("UPDATE placement SET final_median_us = 620, final_steps = 9 WHERE placement_id = 20; INSERT INTO step "
+       "(placement, step, phase, block, traced, start_ns, duration_ns) SELECT"
+       " placement, 900, 'final', 0, 0, 0, 620000 FROM placement WHERE placement_id = 20",
+       "The best candidate seen is c 20 by lns, 550.0 us when it was measured, 620.0 us in the final turns: it lost "
+       "there, the answer took 600.0 us.");
   ends("UPDATE run SET program = 'tfc-place', command = 'tfc-place --measurements 3'",
-       "It ended with the 3 measurements that it had. The best candidate seen is number 3 by lns, 550.0 us when it was "
+       "It ended with the 3 measurements that it had. The best candidate seen is c 20 by lns, 550.0 us when it was "
        "measured, 620.0 us in the final turns: it lost there, the answer took 600.0 us.");
   ends("UPDATE run SET best_placement_id = 20",
-       "It ended with the 3 measurements that it had. The best candidate seen is number 3 by lns, 550.0 us when it was "
+       "It ended with the 3 measurements that it had. The best candidate seen is c 20 by lns, 550.0 us when it was "
        "measured, 620.0 us in the final turns: the answer.");
   ends("INSERT INTO state (run_id, name, value) VALUES (1, 'learning', CAST('First line.' || char(10) || 'Second.' AS"
        " BLOB))",
-       "It ended with the 3 measurements that it had. The best candidate seen is number 3 by lns, 550.0 us when it was "
+       "It ended with the 3 measurements that it had. The best candidate seen is c 20 by lns, 550.0 us when it was "
        "measured, 620.0 us in the final turns: the answer. First line. Second.");
 }
 
