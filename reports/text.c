@@ -451,6 +451,11 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
   if (tau.tau == tau.tau)
     tfc_text_printf(out, "Simulated against measured: Kendall's tau %.2f over %.0f placements\n", tau.tau,
                     tau.placements);
+  else if (!modelled && !loads && tau.placements > 0)
+    tfc_text_printf(out,
+                    "Simulated against measured: no Kendall's tau, for no two of the placements that\n"
+                    "were measured (%.0f) differ by more than their spread\n",
+                    tau.placements);
   TFC_TRY(s, add_ending(store, &args, &run, true, out));
   tfc_text_printf(out, "\n  %-10s %-14s %8s %10s %9s %10s %10s\n", "device", "label", "busy", "operations", "received",
                   "peak", "limit");

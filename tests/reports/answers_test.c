@@ -196,6 +196,13 @@ static void test_moves(void **state) {
   assert_said(&page, "590.0 us  It ended"); // and no "cut" between
   tfc_text_deinit(&page);
   tfc_store_close(db);
+  // Why there is no tau.
+  db = made("spread", "measured",
+            "UPDATE placement SET q1_us = 1, q3_us = 5000, final_q1_us = 1, final_q3_us = 5000 WHERE run_id = 1");
+  page = shown(db);
+  assert_said(&page, "no Kendall's tau, for no two of the placements that were measured (");
+  tfc_text_deinit(&page);
+  tfc_store_close(db);
   // What was simulated counts, not an estimate.
   static const char tried[] = "INSERT INTO moves_tried (placement, units, value_us) SELECT placement, 7, 600 FROM "
                               "placement WHERE placement_id ="
