@@ -51,7 +51,7 @@ static const char *words_of(tfc_str verdict, bool noiseless) {
          : tfc_str_is(verdict, "noise")               ? "the difference is noise, because the 95&nbsp;% intervals meet"
          : tfc_str_is(verdict, "equal")               ? "they are equal"
          : tfc_str_is(verdict, "unlike") ? "one was simulated, the other measured, so neither is called faster"
-                                            : "whether that is noise is not known, because a run has too few steps";
+                                         : "whether that is noise is not known, because a run has too few steps";
 }
 
 // What both runs searched for, if it is loads; or that they searched for different things.
