@@ -153,6 +153,17 @@ void tfc_report_learning(const struct tfc_table *run, struct tfc_text *out) {
   }
 }
 
+// Tells of a run in which memory was the limit: no candidate fits in it.
+static tfc_status tell_no_fit(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_text *out) {
+  struct tfc_table t = {0};
+  tfc_status s = tfc_table_query(
+      store, "SELECT COUNT(*) > 0 AND SUM(state <> 'no fit') = 0 AS none FROM v_episode WHERE run_id = :run", args, &t);
+  if (!s && tfc_table_number(&t, 0, "none") == 1)
+    tfc_text_printf(out, "%sNone of the candidates fits in memory.", out->size ? " " : "");
+  tfc_table_deinit(&t);
+  return s;
+}
+
 static tfc_status tell_load(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_text *out) {
   struct tfc_table best = {0};
   char a[32], b[32];
@@ -282,6 +293,7 @@ tfc_status tfc_report_ending(struct tfc_store *store, const struct tfc_query_arg
                              struct tfc_text *out) {
   tfc_status s = NULL;
   add_reason(run, out);
+  TFC_TRY(s, tell_no_fit(store, args, out));
   TFC_TRY(s, tfc_str_is(tfc_table_text(run, 0, "objective"), "throughput") ? tell_load(store, args, out)
                                                                            : tell_best(store, args, out));
   TFC_TRY(s, tell_rivals(store, args, run, out));

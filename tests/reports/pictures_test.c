@@ -586,7 +586,11 @@ static void test_endings(void **state) {
   ends("UPDATE run SET state = 'interrupted'", "It was interrupted: tfc-place --resume goes on with it.");
   ends("UPDATE run SET state = 'running'", "It has not ended, or was killed.");
   ends("UPDATE run SET state = 'done', program = 'tfc-run'", "");
-  ends("INSERT INTO placement (run_id, placement_id, role, name, algorithm, episode, state, label, median_us, steps)"
+  ends("INSERT INTO placement (run_id, placement_id, role, name, algorithm, episode, state, label, steps) VALUES"
+       " (1, 30, 'candidate', 'c 30', 'lns', 1, 'no fit', 'measured', 0)",
+       "None of the candidates fits in memory.");
+  ends("DELETE FROM placement WHERE placement_id = 30; INSERT INTO placement (run_id, placement_id, role, name,"
+       " algorithm, episode, state, label, median_us, steps)"
        " VALUES (1, 20, 'candidate', 'c 20', 'lns', 3, 'ok', 'measured', 550, 5), (1, 21, 'candidate', 'c 21', 'heft',"
        " 4, 'ok', 'measured', 560, 5), (1, 22, 'candidate', 'c 22', 'x', 5, 'failed', 'measured', 100, 1)",
        "The best candidate seen is c 20 by lns, 550.0 us when it was measured: it was not in the final turns, the "
