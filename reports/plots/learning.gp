@@ -1,6 +1,8 @@
 #@ title: Search and learning
 #@ caption: Every measured candidate, by what was searched (steps as measured, or loads of the busiest device as computed), in the order of measuring, its shape by who proposed it (the learned policy and what learns in colour); crosses were stopped early. The line is the best so far, the dashed ones are the rivals. Did learning help: see whether the line falls where the coloured ones are.
 #@ place: 70
+#@ left out without episodes: no candidate was measured
+#@ left out without best: no candidate was measured to its end
 #@ query episodes: episode, its step or load, whether it was measured to the end, rank of who proposed it
 #@   WITH loads AS (SELECT placement_id, MAX(load_us) AS us FROM v_load WHERE run_id = :run GROUP BY placement_id),
 #@   names AS (SELECT algorithm, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC, algorithm) AS rank FROM v_episode

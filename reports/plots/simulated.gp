@@ -1,6 +1,7 @@
 #@ title: Can the model be trusted here: simulated against measured
 #@ caption: The placements and readings that Kendall's τ is made of: candidates and rivals that were simulated with costs from the profile and measured to the end, each with the time that the tables show (of the final measurement, where it took part). Bars are as long as the quartiles of the measured steps are apart. On the dashed line the simulator is right; what counts for the search is the order, which τ measures (1: the same order, 0: none) over the pairs of which the bars have no time in common: others may be in either order by chance.
 #@ place: 60
+#@ left out without points: no placement was both simulated and measured to its end
 #@ left out without steps: loads were searched, and what was simulated for that says nothing of steps one by one
 #@ query steps: whether steps were searched
 #@   SELECT 1 FROM v_run WHERE run_id = :run AND objective IS NOT 'throughput'

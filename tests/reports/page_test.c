@@ -300,6 +300,29 @@ static void test_not_kept(void **state) {
   tfc_store_close(other);
 }
 
+// Plots of candidates of which none was measured to its end say that.
+static void test_no_candidates(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *change, *says;
+  } cases[] = {{"cut", "UPDATE placement SET state = 'cut' WHERE episode IS NOT NULL",
+                "Search and learning (no candidate was measured to its end)"},
+               {"unmeasured",
+                "UPDATE placement SET state = 'no fit', reward = NULL, median_us = NULL, final_median_us = NULL, "
+                "simulated_us = NULL",
+                "Search and learning (no candidate was measured)"}};
+  for (size_t i = 0; i < 2; i++) {
+    struct tfc_text page = {0};
+    struct tfc_store *other = open_changed(cases[i].name, cases[i].change);
+    assert_ok(tfc_report_html(other, sample.run_id, &page));
+    if (!strstr(page.data, cases[i].says)) fail_msg("no '%s'", cases[i].says);
+    assert_null(strstr(page.data, "Nothing was recorded"));
+    if (i == 1) assert_non_null(strstr(page.data, "(no placement was both simulated and measured to its end)"));
+    tfc_text_deinit(&page);
+    tfc_store_close(other);
+  }
+}
+
 // An answer that took no part in the final measurement is not in its plots, nothing else is called the answer, and
 // nothing has its colour. It still has its share of busy time.
 static void test_another_answer(void **state) {
@@ -630,6 +653,7 @@ int main(void) {
       cmocka_unit_test(test_profiled_steps),
       cmocka_unit_test(test_not_kept),
       cmocka_unit_test(test_another_answer),
+      cmocka_unit_test(test_no_candidates),
       cmocka_unit_test(test_learning_of_loads),
       cmocka_unit_test(test_beside),
       cmocka_unit_test(test_speedup_from_steps),
