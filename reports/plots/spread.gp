@@ -13,12 +13,12 @@
 #@     MAX(CASE WHEN k <= n + 3 THEN step_us END) AS q1 FROM sorted GROUP BY placement_id)
 #@   SELECT step_us, CUME_DIST() OVER (PARTITION BY placement_id ORDER BY step_us), rank, step_us > 4 * q3 - 3 * q1 FROM final
 #@   JOIN names USING (placement_id) JOIN edge USING (placement_id) WHERE rank <= 10 ORDER BY rank, step_us
-#@ query names: rank, name, half of the steps took no longer
+#@ query names: rank, name, median
 #@   WITH final AS (SELECT placement_id, placement, step_us,
-#@     CUME_DIST() OVER (PARTITION BY placement_id ORDER BY step_us) AS share
+#@     ROW_NUMBER() OVER (PARTITION BY placement_id ORDER BY step_us) AS k, COUNT(*) OVER (PARTITION BY placement_id) AS n
 #@     FROM v_step WHERE run_id = :run AND (phase = 'final' OR (phase =
 #@     'profile' AND placement_id = :placement AND NOT EXISTS (SELECT 1 FROM v_step WHERE run_id = :run AND phase = 'final')))),
-#@   names AS (SELECT placement, placement_id = :placement AND placement <> 'run' AS answers, MIN(CASE WHEN share >= 0.5 THEN step_us END) AS middle,
+#@   names AS (SELECT placement, placement_id = :placement AND placement <> 'run' AS answers, AVG(CASE WHEN 2 * k BETWEEN n AND n + 2 THEN step_us END) AS middle,
 #@     ROW_NUMBER() OVER (ORDER BY placement_id = :placement DESC, placement_id)
 #@     + (MAX(placement_id = :placement) OVER () = 0) AS rank FROM final GROUP BY placement_id)
 #@   SELECT rank, CASE WHEN answers THEN 'answer' ELSE placement END, middle FROM names WHERE rank <= 10 ORDER BY rank
