@@ -1,5 +1,6 @@
 #include "reports/moves.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,7 +83,8 @@ static int64_t transfer_ns(const struct moving *m, int32_t from, int32_t to, dou
     us += (above_us - below_us) * (bytes - below) / (above - below);
   else if (bytes > below && below > 0)
     us *= bytes / below;
-  return (int64_t)(1e3 * us);
+  // The database may say anything: a time that is longer than any step is cut off, as in traced steps.
+  return (int64_t)fmin(fmax(1e3 * us, 0), (double)(INT64_C(1) << 50));
 }
 
 // Returns the row of a node; NULL: it is not known.

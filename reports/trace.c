@@ -282,6 +282,7 @@ tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id, const struc
   add_name(&w, 0, 0, TFC_STR("steps"), (tfc_str){0});
   for (uint32_t r = 0; r < devices.row_count; r++) {
     int64_t device = tfc_table_cell(&devices, r, 0)->integer;
+    if (device < 0 || device >= TFC_TRACED_DEVICES) continue; // the database may say anything
     if (device >= device_count) device_count = device + 1;
     add_name(&w, device + 1, 0, tfc_table_text(&devices, r, "name"), tfc_table_text(&devices, r, "label"));
     add_name(&w, device + 1, OPERATIONS, TFC_STR("operations"), (tfc_str){0});
