@@ -39,8 +39,8 @@ TFC_MUST_USE tfc_status tfc_report_trace(struct tfc_store *store, int64_t run_id
                                          const struct tfc_report_trace_options *options, const char *path,
                                          uint64_t *out_events);
 
-// Sets out[device_count], by device_id, to the share of the step that each device was busy, as page and terminal show it:
-// in the representative step (tfc_report_focus). NaN: it is not known.
+// Sets out[device_count], by device_id, to the share of the step that each device was busy, as page and terminal show
+// it: in the representative step (tfc_report_focus). NaN: it is not known.
 TFC_MUST_USE tfc_status tfc_report_busy_shares(struct tfc_store *store, int64_t run_id, uint32_t device_count,
                                                double *out);
 

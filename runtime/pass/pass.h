@@ -70,8 +70,8 @@ TFC_MUST_USE tfc_status tfc_lower_loaded(struct tfc_graph **graph);
 // Identity of its results). Calls of bodies with ops that tfc does not know stay, and so do recursive calls. out_origin
 // (optional, malloc'd, one entry per node of the new graph): the old node from which a node comes. Nodes of a body have
 // their key, "function/NAME:node", in the attribute _tfc_key.
-// The readers of a loop's results read them where they leave the loop, so that a step runs only those variables of a loop
-// that it needs.
+// The readers of a loop's results read them where they leave the loop, so that a step runs only those variables of a
+// loop that it needs.
 TFC_MUST_USE tfc_status tfc_lower_functions(const struct tfc_graph *g, struct tfc_graph **out, uint32_t **out_origin);
 // Whether `o` is a result of a loop that was lowered, which its readers read from *out. Who feeds `o` feeds both.
 bool tfc_lowered_result(const struct tfc_graph *g, struct tfc_output o, struct tfc_output *out);
