@@ -11,7 +11,8 @@
 
 #include "runtime/base/status.h"
 
-// Writes the file if the code is 2, 3 or 5. `name`: the task's, or "". That it cannot be written is a warning.
+// Writes the file if the code is 2, 3 or 5. `name`: the task's; "" if the message begins with it. That it
+// cannot be written is a warning.
 void cli_failure_leave(const char *folder, int code, const char *name, const char *message);
 // Removes the file. Who starts a job calls it before, and the chief of a job that has ended without an error.
 void cli_failure_forget(const char *folder);

@@ -84,7 +84,7 @@ static void say_failure(void *arg, int code, const char *why) {
   struct job *job = arg;
   atomic_store(&job->told, true);
   fprintf(stderr, "tfc-run: %s: %s\n", job->name, why);
-  cli_failure_leave(job->options->supervise, code, "", why); // `why` names the task that failed
+  cli_failure_leave(job->options->supervise, code, "", why); // `why` begins with the name of the task that failed
 }
 
 // Somebody has sent another task a signal.

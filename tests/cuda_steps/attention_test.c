@@ -10,7 +10,7 @@
 #include "tests/cuda_kernels/host.h"
 #include "tests/cuda_steps/fed_step.h"
 
-enum mask { NO_MASK, CAUSAL, FED, HOLES, OF_HEADS };
+enum mask { NO_MASK, CAUSAL, FED, HOLES, OF_HEADS, QUERIES };
 enum odd { // one thing that forbids it, or nothing
   NOTHING,
   FETCHED,         // the weights are fetched
@@ -18,7 +18,6 @@ enum odd { // one thing that forbids it, or nothing
   LEARNED_MASK,    // the mask has a gradient, too
   OTHER_SCALE,     // something else reads the scores
   ADDED_GRADIENTS, // the weights have another gradient
-  QUERIES_ADDED,   // the queries are the mask, too; this does not forbid it
 };
 struct form {
   int64_t batch, heads, queries, keys, depth, width;
@@ -77,10 +76,11 @@ static void build(struct fed_step *m, const struct form *f, struct tfc_graph **o
     const struct tfc_output inputs[] = {s, feed(m, TFC_SHAPE(f->heads))};
     const struct tfc_attr format = tfc_attr_string("data_format", TFC_STR("NCHW"));
     s = tfc_add(m->builder, "BiasAdd", NULL, inputs, 2, &format, 1);
+  } else if (f->mask == QUERIES) { // the queries are the mask, too
+    s = tfc_add2(m->builder, "AddV2", s, q);
   } else if (f->mask != NO_MASK) {
     s = tfc_add2(m->builder, "AddV2", s, constant_mask(m, f));
   }
-  if (f->odd == QUERIES_ADDED) s = tfc_add2(m->builder, "AddV2", s, q);
   struct tfc_output p = tfc_add1(m->builder, "Softmax", s);
   if (f->odd == FETCHED) m->fetches[m->fetch_count++] = p;
   if (f->odd == DROPPED) p = tfc_add1(m->builder, "Square", p);
@@ -169,8 +169,8 @@ static void sizes(void **state) {
 // What the mask reads is still computed, also where attention itself reads what is before it.
 static void operands_as_masks(void **state) {
   (void)state;
-  static const struct form forms[] = {{2, 3, 5, 4, 4, 6, .exchanged = true, .odd = QUERIES_ADDED},
-                                      {2, 3, 5, 4, 4, 6, .scaled = true, .odd = QUERIES_ADDED}};
+  static const struct form forms[] = {{2, 3, 5, 4, 4, 6, .exchanged = true, .mask = QUERIES},
+                                      {2, 3, 5, 4, 4, 6, .scaled = true, .mask = QUERIES}};
   cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
   for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) assert_true(check(&forms[i]) >= 2);
   assert_int_equal(tfc_cuda_fake_bytes(), 0);

@@ -1,8 +1,11 @@
-// The MPI plug-in, libtfc_mpi.so. One thread at a time calls MPI. A sender puts its message in a list. If no other
-// thread is calling MPI, it then sends all messages of the list; else the thread that calls MPI does. A message is a
-// header with its sizes, its head, and its body if that is short. What the list has for one task goes there in one MPI
-// message (a packet), one message after another. A longer body follows in further MPI messages, sent straight from and
-// received straight into the tensor's memory.
+// The MPI plug-in, libtfc_mpi.so. One thread at a time calls MPI. A sender puts its message in a list. Unless the
+// message says that more follows, the sender then sends all messages of the list, or leaves that to the thread that is
+// calling MPI just then.
+//
+// A message is a header with its sizes, its head, and its body. A body of up to MOST_INLINE bytes travels with them; a
+// longer one follows in MPI messages of its own, sent straight from and received straight into the tensor's memory.
+// Messages to one task that are in the list together travel one after another in one MPI message, a packet: as many as
+// fit, up to the first one with a long body.
 //
 // MPI cannot wait for a message without using its core. So a thread that waits sleeps, and a sender on the same host
 // wakes it through a word in shared memory, the task's bell. To find messages from other hosts, the thread wakes up and
@@ -31,8 +34,7 @@ enum {
   SPIN_NS = 20000, // with tasks on other hosts: after a message a thread polls for this long before it sleeps
   SHORTEST_SLEEP_NS = 20000, // with tasks on other hosts: the first sleep; sleeps become longer while nothing happens
   LONGEST_SLEEP_NS = 500000,
-  MOVES_NS =
-      50000, // while messages are on their way, threads poll; if nothing happens for this long, they sleep between
+  MOVES_NS = 50000, // while messages are on their way, threads poll; if nothing happens for so long, they sleep between
 };
 #define MAGIC 0x7463666du
 
