@@ -14,6 +14,7 @@
 
 #include "runtime/base/memory_left.h"
 #include "runtime/base/sandbox.h"
+#include "tests/common/folder.h"
 
 static bool opens(const char *path, int flags) {
   int fd = open(path, flags | O_CLOEXEC, 0600);
@@ -51,17 +52,16 @@ static int inside(const char *folder) {
 
 static void test_denied(void **state) {
   (void)state;
-  char folder[] = "/tmp/tfc-sandbox-XXXXXX", line[512];
+  char folder[TEST_FOLDER_SIZE], line[512];
   int status = -1;
-  assert_non_null(mkdtemp(folder));
+  assert_int_equal(test_folder_make(folder, "sandbox"), 0);
   snprintf(line, sizeof line, "cd %s && mkdir out && echo a > input && echo b > secret && ln -s secret link", folder);
   assert_int_equal(system(line), 0);
   pid_t pid = fork();
   if (pid == 0) _exit(inside(folder));
   assert_true(pid > 0);
   assert_int_equal(waitpid(pid, &status, 0), pid);
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  assert_int_equal(system(line), 0);
+  assert_int_equal(test_folder_remove(folder), 0);
   assert_true(WIFEXITED(status));
   assert_int_equal(WEXITSTATUS(status) & ~64, 0);
   if (WEXITSTATUS(status) & 64) skip();

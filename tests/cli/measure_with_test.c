@@ -69,8 +69,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   (void)state;
-  command("rm -rf %s", folder);
-  return 0;
+  return test_folder_remove(folder);
 }
 
 static json_t *document(const char *name) {

@@ -8,8 +8,9 @@
 #include "runtime/base/random.h"
 #include "runtime/graph/export.h"
 #include "runtime/graph/wire.h"
+#include "tests/common/folder.h"
 
-static char directory[] = "/tmp/tfc_import_XXXXXX";
+static char directory[TEST_FOLDER_SIZE];
 static char path_buffer[4096];
 static const char *in_directory(const char *name) {
   snprintf(path_buffer, sizeof path_buffer, "%s/%s", directory, name);
@@ -328,13 +329,11 @@ static void damaged_files_are_refused(void **state) {
 
 static int make_directory(void **state) {
   (void)state;
-  return mkdtemp(directory) ? 0 : -1;
+  return test_folder_make(directory, "import");
 }
 static int remove_directory(void **state) {
   (void)state;
-  char command[256];
-  snprintf(command, sizeof command, "rm -rf '%s'", directory);
-  return system(command);
+  return test_folder_remove(directory);
 }
 
 int main(void) {

@@ -10,9 +10,10 @@
 #include "runtime/io/checkpoint.h"
 #include "runtime/io/crc32c.h"
 #include "runtime/io/events.h"
+#include "tests/common/folder.h"
 #include "tests/common/scalar.h"
 
-static char directory[] = "/tmp/tfc_checkpoint_XXXXXX";
+static char directory[TEST_FOLDER_SIZE];
 static char path_buffer[4096];
 static const char *in_directory(const char *name) {
   snprintf(path_buffer, sizeof path_buffer, "%s/%s", directory, name);
@@ -187,13 +188,11 @@ static void events_are_records(void **state) {
 
 static int make_directory(void **state) {
   (void)state;
-  return mkdtemp(directory) ? 0 : -1;
+  return test_folder_make(directory, "checkpoint");
 }
 static int remove_directory(void **state) {
   (void)state;
-  char command[256];
-  snprintf(command, sizeof command, "rm -rf '%s'", directory);
-  return getenv("TFC_KEEP") ? (puts(directory), 0) : system(command);
+  return getenv("TFC_KEEP") ? (puts(directory), 0) : test_folder_remove(directory);
 }
 
 int main(void) {

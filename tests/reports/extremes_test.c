@@ -17,19 +17,17 @@
 #include "reports/nodes.h"
 #include "reports/reports.h"
 #include "tests/common/change.h"
+#include "tests/common/folder.h"
 #include "tests/reports/by_hand.h"
 
-static char folder[64];
+static char folder[TEST_FOLDER_SIZE];
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-extremes-XXXXXX");
-  return mkdtemp(folder) ? 0 : -1;
+  return test_folder_make(folder, "extremes");
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 
 // What the run of by_hand.h lacks, so that each table that reports read has rows.

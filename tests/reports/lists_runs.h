@@ -12,18 +12,18 @@
 #include "profiler/store.h"
 #include "reports/query.h"
 #include "tests/common/change.h"
+#include "tests/common/folder.h"
 #include "tests/common/sample_run.h"
 #include "tests/common/test.h"
 #include "tests/reports/by_hand.h"
 
-static char folder[64], path[96], by_hand[96];
+static char folder[TEST_FOLDER_SIZE], path[96], by_hand[96];
 static struct sample_run sample;
 static struct tfc_store *store, *hand;
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-lists-XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  if (test_folder_make(folder, "lists")) return -1;
   snprintf(path, sizeof path, "%s/t.db", folder);
   snprintf(by_hand, sizeof by_hand, "%s/hand.db", folder);
   tfc_status s = sample_run_write(path, 3, &sample);
@@ -35,11 +35,9 @@ static int set_up(void **state) {
 }
 static int tear_down(void **state) {
   (void)state;
-  char command[96];
   tfc_store_close(store);
   tfc_store_close(hand);
-  snprintf(command, sizeof command, "rm -rf %s", folder);
-  return system(command);
+  return test_folder_remove(folder);
 }
 
 // Writes another run by hand, in the state of by_hand.h, changes its database by SQL (NULL: not), and opens it.
