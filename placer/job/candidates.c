@@ -58,11 +58,36 @@ static double known(double us) {
 }
 
 // --- Adding ----------------------------------------------------------------------------------------------------------
+// The role as text that lives as long as the program.
+static const char *role_of(const char *role) {
+  return strcmp(role, "candidate") == 0 ? "candidate" : strcmp(role, "heuristic") == 0 ? "heuristic" : "baseline";
+}
+
+static uint64_t digest_of(const struct tfc_job_candidates *c, const struct tfc_solution *solution) {
+  return solution ? tfc_job_model_digest(c->model, solution->device) : 0;
+}
+
+// Adds a candidate with copies of its algorithm and its placement; NULL: it has none. Owns it from then on, also after
+// an error. If it has no name, there was no memory for it.
+static tfc_status push(struct tfc_job_candidates *c, struct tfc_job_candidate *k, const char *algorithm,
+                       const struct tfc_solution *solution, uint32_t *out_index) {
+  tfc_status s = NULL;
+  k->algorithm = algorithm ? tfc_str_dup(tfc_str_from(algorithm)) : NULL;
+  if (!k->name || (algorithm && !k->algorithm)) TFC_TRY(s, tfc_status_no_memory(NULL));
+  if (solution) TFC_TRY(s, tfc_solution_copy(&k->solution, solution, c->model->problem));
+  if (!tfc_array_push(&c->list, *k)) TFC_TRY(s, tfc_status_no_memory(NULL));
+  if (k->episode > c->episodes) c->episodes = k->episode;
+  *out_index = (uint32_t)c->list.count - 1;
+  show(c);
+out:
+  if (s) candidate_deinit(k);
+  return s;
+}
+
 tfc_status tfc_job_candidates_add(struct tfc_job_candidates *c, const char *name, const char *algorithm,
                                   const char *role, const struct tfc_solution *solution, uint32_t *out_index,
                                   bool *out_new) {
-  tfc_status s = NULL;
-  uint64_t digest = tfc_job_model_digest(c->model, solution->device);
+  const uint64_t digest = digest_of(c, solution);
   bool rival = strcmp(role, "candidate") != 0;
   for (uint32_t i = 0; i < c->list.count && !rival; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
@@ -70,9 +95,7 @@ tfc_status tfc_job_candidates_add(struct tfc_job_candidates *c, const char *name
     *out_index = i, *out_new = false;
     return NULL;
   }
-  struct tfc_job_candidate k = {.role = strcmp(role, "candidate") == 0   ? "candidate"
-                                        : strcmp(role, "heuristic") == 0 ? "heuristic"
-                                                                         : "baseline",
+  struct tfc_job_candidate k = {.role = role_of(role),
                                 .baseline = rival,
                                 .heuristic = strcmp(role, "heuristic") == 0,
                                 .digest = digest,
@@ -87,70 +110,35 @@ tfc_status tfc_job_candidates_add(struct tfc_job_candidates *c, const char *name
   k.predicted_us = k.prior_us > 0 ? k.prior_us : k.simulated_us;
   k.learned_us = known(tfc_job_model_predict(c->model, solution, &k.learned_sd));
   k.name = name ? tfc_str_dup(tfc_str_from(name)) : tfc_format("#%zu", c->list.count);
-  k.algorithm = algorithm ? tfc_str_dup(tfc_str_from(algorithm)) : NULL;
-  if (!k.name || (algorithm && !k.algorithm)) TFC_TRY(s, tfc_status_no_memory(NULL));
-  TFC_TRY(s, tfc_solution_copy(&k.solution, solution, c->model->problem));
-  if (!tfc_array_push(&c->list, k)) TFC_TRY(s, tfc_status_no_memory(NULL));
-  *out_index = (uint32_t)c->list.count - 1, *out_new = true;
-  k = (struct tfc_job_candidate){0};
-out:
-  free(k.name);
-  free(k.algorithm);
-  if (s && k.solution.device) tfc_solution_deinit(&k.solution);
-  return s;
-}
-
-// Owns the candidate from then on; after an error the caller still owns it.
-static tfc_status push(struct tfc_job_candidates *c, struct tfc_job_candidate *candidate, uint32_t *out_index) {
-  if (!tfc_array_push(&c->list, *candidate)) return tfc_status_no_memory(NULL);
-  if (candidate->episode > c->episodes) c->episodes = candidate->episode;
-  *candidate = (struct tfc_job_candidate){0};
-  *out_index = (uint32_t)c->list.count - 1;
-  show(c);
-  return NULL;
-}
-
-// Copies a placement into a candidate; NULL: it has none.
-static tfc_status place(const struct tfc_job_candidates *c, const struct tfc_solution *solution,
-                        struct tfc_job_candidate *k) {
-  if (!solution) return NULL;
-  TFC_RETURN_IF_ERROR(tfc_solution_copy(&k->solution, solution, c->model->problem));
-  k->digest = tfc_job_model_digest(c->model, solution->device);
+  TFC_RETURN_IF_ERROR(push(c, &k, algorithm, solution, out_index));
+  *out_new = true;
   return NULL;
 }
 
 tfc_status tfc_job_candidates_add_device(struct tfc_job_candidates *c, const char *device,
                                          const struct tfc_solution *solution, uint32_t *out_index) {
-  tfc_status s = NULL;
   struct tfc_job_candidate k = {.role = "baseline",
                                 .whole = !device,
                                 .single = device,
                                 .baseline = true,
+                                .digest = digest_of(c, solution),
                                 .median_us = (double)NAN,
                                 .simulated_us = (double)NAN,
                                 .predicted_us = (double)NAN,
                                 .final_us = (double)NAN};
   k.name = device ? tfc_format("single:%s", device) : tfc_format("whole");
-  if (!k.name) TFC_TRY(s, tfc_status_no_memory(NULL));
-  TFC_TRY(s, place(c, solution, &k));
-  TFC_TRY(s, push(c, &k, out_index));
-out:
-  candidate_deinit(&k);
-  return s;
+  return push(c, &k, NULL, solution, out_index);
 }
 
 tfc_status tfc_job_candidates_restore(struct tfc_job_candidates *c, const struct tfc_store_placement *row,
                                       tfc_result_state state, double level_us, const struct tfc_solution *solution,
                                       uint32_t *out_index) {
-  tfc_status s = NULL;
-  const bool candidate = strcmp(row->role, "candidate") == 0, heuristic = strcmp(row->role, "heuristic") == 0;
-  struct tfc_job_candidate k = {.role = candidate   ? "candidate"
-                                        : heuristic ? "heuristic"
-                                                    : "baseline",
+  struct tfc_job_candidate k = {.role = role_of(row->role),
                                 .whole = strcmp(row->name, "whole") == 0,
                                 .single = strncmp(row->name, "single:", 7) == 0,
-                                .baseline = !candidate,
-                                .heuristic = heuristic,
+                                .baseline = strcmp(row->role, "candidate") != 0,
+                                .heuristic = strcmp(row->role, "heuristic") == 0,
+                                .digest = digest_of(c, solution),
                                 .episode = row->episode > 0 ? (uint32_t)row->episode : 0,
                                 .state = state,
                                 .screened_state = state,
@@ -164,13 +152,7 @@ tfc_status tfc_job_candidates_restore(struct tfc_job_candidates *c, const struct
                                 .predicted_us = row->simulated_us,
                                 .final_us = (double)NAN};
   k.name = tfc_str_dup(tfc_str_from(row->name));
-  k.algorithm = row->algorithm ? tfc_str_dup(tfc_str_from(row->algorithm)) : NULL;
-  if (!k.name) TFC_TRY(s, tfc_status_no_memory(NULL));
-  TFC_TRY(s, place(c, solution, &k));
-  TFC_TRY(s, push(c, &k, out_index));
-out:
-  candidate_deinit(&k);
-  return s;
+  return push(c, &k, row->algorithm, solution, out_index);
 }
 
 void tfc_job_candidates_rule_out(struct tfc_job_candidates *c, uint32_t index, tfc_result_state state) {
@@ -185,7 +167,6 @@ void tfc_job_candidates_searched(struct tfc_job_candidates *c, uint32_t index,
 tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *c, uint32_t index,
                                         const struct tfc_solution *solution, const char *algorithm,
                                         uint32_t *out_index) {
-  tfc_status s = NULL;
   const struct tfc_job_candidate *k = &c->list.data[index];
   struct tfc_job_candidate again = {.role = "candidate",
                                     .digest = k->digest,
@@ -209,13 +190,7 @@ tfc_status tfc_job_candidates_add_again(struct tfc_job_candidates *c, uint32_t i
                                     .transfers = k->transfers,
                                     .transfer_bytes = k->transfer_bytes};
   again.name = tfc_format("#%zu", c->list.count);
-  again.algorithm = tfc_str_dup(tfc_str_from(algorithm));
-  if (!again.name || !again.algorithm) TFC_TRY(s, tfc_status_no_memory(NULL));
-  TFC_TRY(s, tfc_solution_copy(&again.solution, solution, c->model->problem));
-  TFC_TRY(s, push(c, &again, out_index));
-out:
-  candidate_deinit(&again);
-  return s;
+  return push(c, &again, algorithm, solution, out_index);
 }
 
 // Sets how many bytes go from each device to each other device in a step, by the plan that ran.
