@@ -35,14 +35,9 @@ static uint32_t fastest(const struct tfc_job_candidates *c, bool single, const u
   return best;
 }
 
-// Whether loads decide, not steps.
-static bool by_loads(const struct tfc_job_candidates *c) {
-  return c->model && c->model->o->objective == TFC_OBJECTIVE_THROUGHPUT;
-}
-
 // Lists the candidates that must be compared: the incumbent, the one that was reported as the best so far, the fastest
-// one on several devices and on one, the undivided machine, and the rivals. Where loads decide, also those with the
-// smallest loads: the answer is one of them, and its steps shall have been measured like those of its rivals.
+// one on several devices and on one, the undivided machine, and the rivals. For the throughput objective also those
+// with the smallest loads: the answer is one of them, and its steps shall have been measured like those of its rivals.
 static uint32_t competitors(const struct tfc_job_candidates *c, uint32_t *list) {
   uint32_t count = 0, spread = fastest(c, false, NULL, 0), single = fastest(c, true, NULL, 0);
   if (c->best != TFC_NONE) add_once(list, &count, c->best);
@@ -54,7 +49,7 @@ static uint32_t competitors(const struct tfc_job_candidates *c, uint32_t *list) 
     if ((k->whole && k->state == TFC_RESULT_OK) || (is_rival(k) && is_timed(k))) add_once(list, &count, i);
   }
   uint32_t loads[TFC_JOB_MOST_FINALISTS];
-  const uint32_t load_count = by_loads(c) ? tfc_job_finalists_by_load(c, loads) : 0;
+  const uint32_t load_count = tfc_job_finalists_by_load(c, loads);
   for (uint32_t i = 0; i < load_count; i++) add_once(list, &count, loads[i]);
   return count;
 }
@@ -62,7 +57,7 @@ static uint32_t competitors(const struct tfc_job_candidates *c, uint32_t *list) 
 bool tfc_job_stays(const struct tfc_job_candidates *c, uint32_t index) {
   const struct tfc_job_candidate *k = &c->list.data[index];
   uint32_t loads[TFC_JOB_MOST_FINALISTS];
-  const uint32_t load_count = by_loads(c) ? tfc_job_finalists_by_load(c, loads) : 0;
+  const uint32_t load_count = tfc_job_finalists_by_load(c, loads);
   for (uint32_t i = 0; i < load_count; i++)
     if (loads[i] == index) return true;
   return k->whole || k->single || is_rival(k);
@@ -132,6 +127,7 @@ double tfc_job_final_s(const struct tfc_job_candidates *c, const struct tfc_job_
 
 uint32_t tfc_job_finalists_by_load(const struct tfc_job_candidates *c, uint32_t *list) {
   uint32_t count = 0;
+  if (c->model->o->objective != TFC_OBJECTIVE_THROUGHPUT) return 0;
   for (int single = 0; single < 2; single++)
     for (uint32_t round = 0; round < (single ? 1 : FINALISTS); round++) {
       uint32_t best = TFC_NONE;

@@ -299,12 +299,12 @@ out:
   return s;
 }
 
-// Deletes rows of single operations, except those of the last candidates, the best one and the baselines. Where loads
-// are searched, those with the smallest loads keep theirs, too: the incumbent is the one with the shortest step, but
-// the answer will be one of them.
+// Deletes rows of single operations, except those of the last candidates, the best one and the baselines. For the
+// throughput objective, the candidates with the smallest loads keep theirs, too: the incumbent has the shortest step,
+// but the answer will be one of those with small loads.
 static tfc_status drop_old_raw(struct tfc_job_journal *j, const struct tfc_job_candidates *c) {
-  uint32_t kept = 0, loads[TFC_JOB_MOST_FINALISTS], load_count = 0;
-  if (c->model->o->objective == TFC_OBJECTIVE_THROUGHPUT) load_count = tfc_job_finalists_by_load(c, loads);
+  uint32_t kept = 0, loads[TFC_JOB_MOST_FINALISTS];
+  const uint32_t load_count = tfc_job_finalists_by_load(c, loads);
   for (size_t i = j->rows.count; i-- > 0;) {
     const struct tfc_job_candidate *k = &c->list.data[i];
     struct tfc_job_journal_row *at = &j->rows.data[i];

@@ -9,6 +9,8 @@
 #include "placer/measure/choice.h"
 #include "runtime/base/random.h"
 
+static const struct tfc_job_options for_steps = {.objective = TFC_OBJECTIVE_STEP};
+static const struct tfc_job_model by_steps = {.o = &for_steps};
 // all candidates have this solution, because only their digests distinguish them here
 static tfc_device_id somewhere[1];
 
@@ -44,7 +46,7 @@ struct field {
 };
 static void make(struct field *f, double expert_us, tfc_result_state expert) {
   *f = (struct field){0};
-  tfc_job_candidates_init(&f->job, &f->clock, NULL);
+  tfc_job_candidates_init(&f->job, &f->clock, &by_steps);
   f->whole = add(&f->job, "whole", "baseline", 400e3, TFC_RESULT_OK);
   f->single = add(&f->job, "single:cpu:0", "baseline", 800e3, TFC_RESULT_OK);
   f->expert = add(&f->job, "expert", "baseline", expert_us, expert);
@@ -108,7 +110,7 @@ static void test_left_out(void **state) {
   struct tfc_job_clock clock = {0};
   struct tfc_job_candidates c;
   uint32_t list[TFC_JOB_MOST_FINALISTS], block, left_out = 0, seen = 0;
-  tfc_job_candidates_init(&c, &clock, NULL);
+  tfc_job_candidates_init(&c, &clock, &by_steps);
   add(&c, "#0", "candidate", 100e3, TFC_RESULT_OK);
   add(&c, "single:cpu:0", "baseline", 800e3, TFC_RESULT_OK);
   const double us[] = {500e3, 900e3, 300e3, 700e3}; // the user's
@@ -151,7 +153,7 @@ static void test_full(void **state) {
   struct tfc_job_clock clock = {0};
   struct tfc_job_candidates c;
   uint32_t list[TFC_JOB_MOST_FINALISTS + 2], block = 0;
-  tfc_job_candidates_init(&c, &clock, NULL);
+  tfc_job_candidates_init(&c, &clock, &by_steps);
   for (uint32_t i = 0; i < TFC_JOB_MOST_FINALISTS; i++) add(&c, "own", "baseline", 1e3 + i, TFC_RESULT_OK);
   for (uint32_t i = 0; i < 5; i++) add(&c, "#9", "candidate", 900 + i, TFC_RESULT_OK);
   tfc_job_candidates_lead(&c, TFC_JOB_MOST_FINALISTS);
@@ -167,7 +169,7 @@ static void test_full(void **state) {
 
 static void test_nothing_measured(void **state) {
   (void)state;
-  struct tfc_job_candidates c = {.best = TFC_NONE, .seen = TFC_NONE};
+  struct tfc_job_candidates c = {.best = TFC_NONE, .seen = TFC_NONE, .model = &by_steps};
   uint32_t list[TFC_JOB_MOST_FINALISTS], block = 0;
   assert_int_equal(tfc_job_finalists(&c, 10, list, &block), 0);
 }
