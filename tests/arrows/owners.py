@@ -23,7 +23,8 @@ WRITTEN = re.compile(CHAIN + r" *(?:[-+*/|&^%]|<<|>>)?=(?!=)|" + CHAIN + r"(?:\+
                      r"|(?:memset|memcpy|sscanf|tfc_array_push|tfc_array_free)\([^;]*?&" + CHAIN)
 # Functions that change what a record points to but another folder defines, by the only file that may call them.
 CHANGES = {"model.c": re.compile(r"\b(tfc_learned_(?:create|free|add|load|fit))\("),
-           "journal.c": re.compile(r"\b(tfc_store_(?:open|close|begin|commit|rollback|(?:add|put|set|delete)_\w+))\(")}
+           "journal.c": re.compile(r"\b(tfc_store_(?:close|commit|rollback|exec|put|gc|index|(?:open|begin)(?:_\w+)?|"
+                                   r"(?:add|put|set|drop|finish)_\w+))\(")}
 MADE = re.compile(r"\bstruct (\w+)(?: \w+ = |\))\{(?!0\})")
 
 
