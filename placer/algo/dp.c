@@ -113,7 +113,7 @@ static bool is_longer(const struct tfc_dp *q, double most) {
   return longer;
 }
 
-// Enters the pieces that end the prefix i, and begin at every `step`th one, if no device takes longer than `most` for
+// Enters the pieces that end at the prefix i and begin at every `step`th one, if some device takes at most `most` for
 // them.
 static void enter_prefixes(struct tfc_dp *q, uint32_t i, uint32_t step, double most, struct choice *from,
                            double *value) {
@@ -126,7 +126,8 @@ static void enter_prefixes(struct tfc_dp *q, uint32_t i, uint32_t step, double m
   tfc_dp_clear(q);
 }
 
-// Enters the pieces that end the ideal i, in a depth-first walk that removes the last runs in every order.
+// Enters every piece between a smaller ideal and the ideal i. A depth-first walk finds them: it takes one run after
+// another away from i, each time one that no run left there takes a tensor from.
 static void enter_pieces(struct tfc_dp *q, const struct tfc_dp_ideals *x, uint32_t i, uint32_t *stamp,
                          struct tfc_dp_frame *stack, struct choice *from, double *value) {
   uint32_t depth = 0;
@@ -153,8 +154,9 @@ static void clear(const struct tfc_dp *q, uint32_t count, double *value) {
   value[0] = 0; // nothing placed, no device used
 }
 
-// Finds the best split at every COARSEth prefix, and returns what no piece of the best split exceeds, which may be cut
-// at all of them; INFINITY: no such split was found. The margin is for rounding.
+// Finds the best of the splits whose pieces begin and end at every COARSEth prefix only, and returns its load: the best
+// of all splits has no higher one, so none of its pieces takes longer. INFINITY: there is no such split. The result has
+// a margin for rounding.
 static double find_most(struct tfc_dp *q, uint32_t count, struct choice *from, double *value) {
   double most = INFINITY;
   clear(q, count, value);

@@ -126,8 +126,9 @@ out:
   return s;
 }
 
-// Keeps the devices, and tries two orders of operations for each direction: by the unit's coordinate along the
-// direction, and of equal ones the longest remaining path first; or the other way round.
+// Keeps the devices, and tries four orders of operations for each direction, two from each of its ends: by the
+// coordinates of their units, where the longest remaining path decides between equal ones; or by the longest remaining
+// path, where the coordinates decide.
 static tfc_status order_along(struct layout *l, struct tfc_solution *trial, struct tfc_solution *out,
                               struct tfc_score *best) {
   const struct tfc_problem *p = l->p;

@@ -1,8 +1,9 @@
 #include "placer/job/given.h"
-#include "placer/model/placement_json.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "placer/model/placement_json.h"
 
 tfc_status tfc_job_given(const struct tfc_job_model *m, const struct tfc_job_clock *clock, struct tfc_solution *out) {
   tfc_status s = NULL;

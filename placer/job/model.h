@@ -86,12 +86,12 @@ TFC_MUST_USE tfc_status tfc_job_model_begin_learning(struct tfc_job_model *model
 // Adds the times of measured steps on several devices to `costs`, because bounds use the fastest time of each
 // operation.
 TFC_MUST_USE tfc_status tfc_job_model_see(struct tfc_job_model *model, const struct tfc_measured *measured);
-// Makes the learned model learn from a measured step of a placement; `trace` may be NULL. Does nothing if there is no
-// learned model.
+// Gives the learned model the measured time of a placement's step and, if `trace` is not NULL, the times of its
+// operations and transfers. Does nothing if there is no learned model.
 TFC_MUST_USE tfc_status tfc_job_model_learn_step(struct tfc_job_model *model, const struct tfc_solution *solution,
                                                  double step_us, const struct tfc_learned_trace *trace);
-// Goes on with what an interrupted run had learned of operations: the text that tfc_learned_save made, for
-// model->learned, which has to be there. INVALID_ARGUMENT: the text is malformed, or is about another problem.
+// Gives the learned model what an interrupted run had learned of operations, as the text that tfc_learned_save made.
+// model->learned must not be NULL. INVALID_ARGUMENT: the text is malformed, or is about another problem.
 TFC_MUST_USE tfc_status tfc_job_model_load_learned(struct tfc_job_model *model, tfc_str text);
 // Draws costs at random from the learned model's posterior distribution, and makes a problem with them for a search.
 // FAILED_PRECONDITION: nothing was learned.

@@ -1,12 +1,13 @@
 // For --save-problem: writes the measured problem as files, and the answer as a placement for it, so that other
 // programs can solve the problem or check the answer.
 #include "placer/job/saved_problem.h"
-#include "placer/model/cost_graph_json.h"
-#include "placer/model/machine_yaml.h"
-#include "placer/model/placement_json.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
+
+#include "placer/model/cost_graph_json.h"
+#include "placer/model/machine_yaml.h"
+#include "placer/model/placement_json.h"
 
 tfc_status tfc_job_save_problem(const struct tfc_job_model *m, const struct tfc_job_clock *clock) {
   tfc_status s = NULL;

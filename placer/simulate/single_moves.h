@@ -21,9 +21,9 @@ struct tfc_single_moves {
 };
 
 // Tries the units of the simulated step's critical path, those that take longest in it first, on every other device
-// that may run them; at most some 4 million simulated operations, so that large graphs take about as long as small
-// ones. Moves that exceed a memory limit by more than the placement does are not listed. A placement that is illegal
-// has none. RESOURCE_EXHAUSTED: out of memory.
+// that may run them. It simulates at most some 4 million operations, and at least 16 moves (if there are so many), so
+// that graphs of up to 250,000 operations take about as long as small ones. Moves that exceed a memory limit by more
+// than the placement does are not listed. A placement that is illegal has none. RESOURCE_EXHAUSTED: out of memory.
 TFC_MUST_USE tfc_status tfc_single_moves_find(const struct tfc_problem *problem, const struct tfc_solution *solution,
                                               struct tfc_single_moves *out);
 // Stores them as the moves of the placement with this key. `named`: the problem whose units the database has; it may
