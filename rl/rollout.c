@@ -501,7 +501,8 @@ INLINE uint32_t draw(struct tfc_rollout *r, const struct tfc_rollout_options *o)
   uint32_t best = TFC_NONE;
   float highest = -INFINITY;
   double sum = 0;
-  for (uint32_t k = 0; k < v->problem->device_count; k++) { // without branches: which device is best cannot be foretold
+  for (uint32_t k = 0; k < v->problem->device_count;
+       k++) { // without branches: which device is best cannot be predicted
     const uint32_t d = v->device[k];
     const bool better = r->may[d] & ((best == TFC_NONE) | (r->score[d] > highest));
     best = better ? d : best, highest = better ? r->score[d] : highest;

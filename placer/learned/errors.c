@@ -12,7 +12,7 @@ void tfc_learned_tell_trust(double share, struct tfc_text *out) {
     tfc_text_printf(
         out,
         "What was learned counts for %.0f %%: with more of it, placements that had not been seen would have "
-        "been foretold worse.\n",
+        "been predicted worse.\n",
         100 * share);
 }
 

@@ -285,10 +285,10 @@ tfc_status tfc_learned_add(struct tfc_learned *l, const struct tfc_solution *sol
     known->count++, known->log_us += (log_us - known->log_us) / known->count;
     return NULL;
   }
-  double foretold_us;
+  double predicted_us;
   struct tfc_learned_reading reading = {.log_us = log_us, .log_given = tfc_learned_log_given(l, solution), .count = 1};
-  if (l->fitted && tfc_learned_predict_fully(l, solution, &foretold_us, NULL))
-    TFC_RETURN_IF_ERROR(tfc_learned_note_trial(l, reading.log_given, foretold_us, log_us));
+  if (l->fitted && tfc_learned_predict_fully(l, solution, &predicted_us, NULL))
+    TFC_RETURN_IF_ERROR(tfc_learned_note_trial(l, reading.log_given, predicted_us, log_us));
   TFC_RETURN_IF_ERROR(tfc_solution_copy(&reading.solution, solution, p));
   if (tfc_array_push(&l->steps, reading)) return NULL;
   tfc_solution_deinit(&reading.solution);

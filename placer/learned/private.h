@@ -123,8 +123,8 @@ TFC_MUST_USE tfc_status tfc_learned_build(const struct tfc_learned *learned, con
 // Returns the logarithm of what the given model simulates for a placement; NaN: it is illegal there.
 double tfc_learned_log_given(const struct tfc_learned *learned, const struct tfc_solution *solution);
 // Stores a trial, for a placement that was just measured for the first time: what the learned model predicted with full
-// trust (`foretold_us`), and what was measured.
-TFC_MUST_USE tfc_status tfc_learned_note_trial(struct tfc_learned *learned, double log_given, double foretold_us,
+// trust (`predicted_us`), and what was measured.
+TFC_MUST_USE tfc_status tfc_learned_note_trial(struct tfc_learned *learned, double log_given, double predicted_us,
                                                double log_us);
 // Fits the common factor of the given model, and the trusted share.
 TFC_MUST_USE tfc_status tfc_learned_fit_trust(struct tfc_learned *learned);

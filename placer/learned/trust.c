@@ -33,9 +33,9 @@ static double cut_off(double residual, double sd) {
   return fmax(-far * sd, fmin(far * sd, residual));
 }
 
-tfc_status tfc_learned_note_trial(struct tfc_learned *l, double log_given, double foretold_us, double log_us) {
+tfc_status tfc_learned_note_trial(struct tfc_learned *l, double log_given, double predicted_us, double log_us) {
   if (!isfinite(log_given)) return NULL;
-  const struct tfc_learned_trial trial = {log_given + l->trust.level, log(foretold_us), log_us};
+  const struct tfc_learned_trial trial = {log_given + l->trust.level, log(predicted_us), log_us};
   return tfc_array_push(&l->trust.trials, trial) ? NULL : tfc_status_no_memory("the learned model");
 }
 

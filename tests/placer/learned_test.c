@@ -396,7 +396,7 @@ static void alike_devices_have_one_model(void **state) {
 
 // A step takes longer the more devices it uses, and only placements on several devices are measured. The model must not
 // predict that a placement on a single device is faster than every measured one, however different its features are.
-static void what_was_never_seen_is_not_foretold(void **state) {
+static void what_was_never_seen_is_not_predicted(void **state) {
   (void)state;
   struct instance i = make();
   struct tfc_learned *l = NULL;
@@ -499,7 +499,7 @@ static double spread(const struct tfc_learned *l, const struct tfc_problem *real
 // during the profile), the model does not use them: predictions and searched costs return to the given ones. The first
 // twelve readings, when the machine was three times as slow, do not shift the predictions. If the times are true
 // (`honest`), the model uses them.
-static void what_does_not_foretell_is_not_followed(void **state) {
+static void what_does_not_predict_is_not_followed(void **state) {
   (void)state;
   for (int honest = 0; honest < 2; honest++) {
     struct instance i = make();
@@ -576,8 +576,8 @@ int main(void) {
       cmocka_unit_test(many_devices_have_few_parameters),
       cmocka_unit_test(wires_that_are_one_are_found),
       cmocka_unit_test(alike_devices_have_one_model),
-      cmocka_unit_test(what_was_never_seen_is_not_foretold),
-      cmocka_unit_test(what_does_not_foretell_is_not_followed),
+      cmocka_unit_test(what_was_never_seen_is_not_predicted),
+      cmocka_unit_test(what_does_not_predict_is_not_followed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
