@@ -77,8 +77,8 @@ struct tfc_link {
   // the line through the last two continues.
   const struct tfc_link_point *curve; // [curve_count] ascending by bytes; replaces the bandwidth
   uint32_t curve_count;
-  // What a message takes longer if its receiver sleeps, as tasks do that wait on a host with more tasks than cores.
-  // Only the simulation of replicas knows it.
+  // How much longer a message takes if its receiver sleeps, as tasks do that wait on a host with more tasks than cores.
+  // Only the simulation of replicas uses it.
   double wake_us;
 };
 static inline struct tfc_link tfc_link_default(void) {

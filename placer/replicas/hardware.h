@@ -9,7 +9,7 @@
 struct tfc_hardware_link {
   double latency_us, bandwidth; // bandwidth: bytes per second in each direction; INFINITY: no limit
   bool occupies;  // a replica's device does not compute while it sends or receives (occupies: both of the machine file)
-  double wake_us; // what a message takes longer if its receiver sleeps; 0: not known
+  double wake_us; // how much longer a message takes if its receiver sleeps; 0: not known
 };
 struct tfc_hardware {
   uint32_t device;   // the first replica's device, an index in the problem

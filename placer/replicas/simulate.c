@@ -55,8 +55,8 @@ static double cores_of(const struct tfc_hardware *h) {
   return most > 0 ? most : (double)INFINITY;
 }
 
-// What a message takes longer where a host has more tasks than cores: a task that waits sleeps there, and waking it is
-// work for cores that others use. `servers`: on each host of replicas.
+// How much longer a message takes where a host has more tasks than cores: a task that waits sleeps there, and waking it
+// is work for cores that others use. `servers`: on each host of replicas.
 static double waking_us(const struct tfc_replicas *r, const struct tfc_hardware_link *link, uint32_t servers) {
   const struct tfc_hardware *h = r->hardware;
   const uint32_t workers = r->count + r->backup, tasks = (workers < h->per_host ? workers : h->per_host) + servers;

@@ -5,8 +5,8 @@
 #include "placer/search/search_job.h"
 #include "runtime/base/parallel.h"
 
-// Evaluations for each unit and device (docs/measurements/learning.md#small-problems).
-#define THOROUGH 6
+// From so many evaluations for each unit and device a problem is small (docs/measurements/learning.md#small-problems).
+#define SMALL_FROM 6
 
 uint64_t tfc_finder_spent(const struct tfc_finder *f) {
   return f->out->evaluations;
@@ -68,7 +68,7 @@ bool tfc_finder_is_short(const struct tfc_finder *f) {
 }
 
 bool tfc_finder_is_small(const struct tfc_finder *f, uint64_t evaluations) {
-  return evaluations >= (uint64_t)THOROUGH * f->p->unit_count * f->p->device_count;
+  return evaluations >= (uint64_t)SMALL_FROM * f->p->unit_count * f->p->device_count;
 }
 
 bool tfc_finder_is_over(const struct tfc_finder *f) {

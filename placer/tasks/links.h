@@ -13,7 +13,7 @@ struct tfc_task_link {
   struct {
     double bytes, time_us;
   } point[TFC_TASK_LINK_SIZES]; // ascending in bytes, not falling in time
-  double wake_us;               // what a message takes longer if the task that it goes to sleeps
+  double wake_us;               // how much longer a message takes if its receiver sleeps
 };
 // Times every pair of tasks if there are at most TFC_TASK_LINKS_ALL; otherwise each task with the next one and with
 // task 0. out: has room for count * count links. After `end_s` (on tfc_now_ns's clock) each pair that is left gets

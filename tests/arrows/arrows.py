@@ -70,8 +70,8 @@ FOR_TESTS = {
     "tfc_activity_free": "releases what a program keeps until it ends",
     "tfc_checkpoint_entries": "fuzzing and tests read every entry of a file, programs only those that a graph names",
     "tfc_driver_add": "drivers of tests, and of others, have no other way in",
-    "tfc_emulated_calls": "the emulated device exists to be watched",
-    "tfc_emulated_inject": "and to fail where a test says",
+    "tfc_emulated_calls": "tells a test what was asked of the emulated device",
+    "tfc_emulated_inject": "makes the emulated device fail where a test says",
     "tfc_gemm_name": "says which kernels a test has checked",
     "tfc_gpu_profiler_set": "a profiler that is played, where there is no GPU",
     "tfc_member_static_parts": "whether a task ran the kind of plan that a test is about",
@@ -173,9 +173,9 @@ def words(paths):
 
 def uncalled(defined, wanted, files, built):
     """Functions and data that a file offers and that no other file or plug-in takes: (file, symbol, whether a test names
-    it). Sources of plug-ins that are not `built` here take what they name; a declaration in a header takes nothing. What only tests name and the file itself uses is a part of it that tests look at. Those of the
-    library's own folder are the public ones. Of C alone, and not what begins with __: compilers
-    and sanitizers make functions and data of their own."""
+    it). Sources of plug-ins that are not `built` here take what they name; a declaration in a header takes nothing.
+    A function that its own file uses may be named by tests besides. Left out are the library's own folder (its functions
+    are the public ones), sources that are not C, and names that begin with __ (compilers and sanitizers make these)."""
     taken = {symbol for _, symbol in wanted}
     plugins = words([file for file in files if PLUGIN.match(file) and file not in built])
     for file in files:  # what a plug-in offers is looked up by name when it is loaded
