@@ -4,7 +4,7 @@
 
 #include "placer/simulate/delta_private.h"
 
-tfc_status tfc_delta_init_records(struct tfc_delta *delta);
+TFC_MUST_USE tfc_status tfc_delta_init_records(struct tfc_delta *delta);
 void tfc_delta_deinit_records(struct tfc_delta *delta);
 // Simulates the placement in the engine from the start, and records times and saved states. False: it is not legal.
 bool tfc_delta_record(struct tfc_delta *delta, struct tfc_verdict *out);
