@@ -211,10 +211,12 @@ static void page(const char *database, const char *graph) {
   assert_null(strstr(text, "no learned policy took part"));
   assert_null(strstr(text, "traced step"));
   // Nothing was measured, so simulated times are not drawn as measured ones.
-  const char *trusted = strstr(text, "<section id=\"simulated\">"),
-             *end = trusted ? strstr(trusted, "</section>") : NULL,
-             *why = trusted ? strstr(trusted, "It needs what was measured, and nothing was run.") : NULL,
-             *figure = trusted ? strstr(trusted, "<figure") : NULL;
+  assert_null(strstr(text, "<section id=\"simulated\">"));
+  assert_non_null(strstr(text, "Can the model be trusted here: simulated against measured (no placement was both "
+                               "simulated and measured to its end)"));
+  const char *steps = strstr(text, "<section id=\"steps\">"), *end = steps ? strstr(steps, "</section>") : NULL,
+             *why = steps ? strstr(steps, "It needs what was measured, and nothing was run.") : NULL,
+             *figure = steps ? strstr(steps, "<figure") : NULL;
   assert_non_null(end);
   assert_true(why && why < end);
   assert_true(!figure || figure > end);
