@@ -112,10 +112,10 @@ int place_replicas(const struct place_options *options, bool cost_graph);
 // Finds usage errors of its flags; prints them; returns 0 or the exit code.
 int place_check_replicas(const struct tfc_program *program, const struct place_options *options);
 
-// Prints what a run shows: why it ended, and what its traced step says. record: a database in memory, or NULL: the run
-// is in the database `db`.
+// Prints what a run shows: why it ended, and what its traced step says. `store` has the run; NULL: it opens the
+// database `db`.
 struct tfc_store;
-void place_explain(const char *db, struct tfc_store *record, int64_t run);
+void place_explain(const char *db, struct tfc_store *store, int64_t run);
 
 // Returns the flags that define the step.
 static inline struct cli_step_args place_step_args(const struct place_options *o) {

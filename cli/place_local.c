@@ -199,34 +199,33 @@ static void print_devices(const struct tfc_job_outcome *o, const double *busy) {
   if (o->peak && o->peak_part) printf("  %s\n", tfc_report_peak_note);
 }
 
-void place_explain(const char *db, struct tfc_store *record, int64_t run) {
-  struct tfc_store *store = NULL;
+void place_explain(const char *db, struct tfc_store *store, int64_t run) {
+  struct tfc_store *opened = NULL;
   struct tfc_text text = {0};
-  tfc_status s = record ? NULL : tfc_store_open(db, &(struct tfc_store_options){0}, &store);
-  if (!s) s = tfc_report_explain(record ? record : store, run, &text);
+  tfc_status s = store ? NULL : tfc_store_open(db, &(struct tfc_store_options){0}, &opened);
+  if (!s) s = tfc_report_explain(store ? store : opened, run, &text);
   if (s)
     tfc_warn("the run cannot be explained: %s", tfc_status_message(s));
   else if (text.size)
     fwrite(text.data, 1, text.size, stdout);
   tfc_status_free(s);
   tfc_text_deinit(&text);
-  tfc_store_close(store);
+  tfc_store_close(opened);
 }
 
 // Reads the shares of the step that devices were busy; the caller frees them. NULL: they are not known.
-static double *read_busy(const char *db, int64_t run, uint32_t device_count) {
-  struct tfc_store *store = NULL;
-  double *busy = run ? malloc((device_count + 1u) * sizeof *busy) : NULL;
-  tfc_status s = busy ? tfc_store_open(db, &(struct tfc_store_options){0}, &store) : NULL;
-  if (busy && !s) s = tfc_report_busy_shares(store, run, device_count, busy);
+static double *read_busy(struct tfc_store *store, int64_t run, uint32_t device_count) {
+  double *busy = store ? malloc((device_count + 1u) * sizeof *busy) : NULL;
+  tfc_status s = busy ? tfc_report_busy_shares(store, run, device_count, busy) : NULL;
   if (s) free(busy), busy = NULL; // place_explain says why the database cannot be read
   tfc_status_free(s);
-  tfc_store_close(store);
   return busy;
 }
 
-// `busy` as in print_devices.
-static void print_answer(const struct place_options *o, const struct tfc_job_outcome *out, const double *busy) {
+// `store`: the database with the run; NULL: there is none, or place_explain says why it cannot be opened. `busy` as in
+// print_devices.
+static void print_answer(const struct place_options *o, const struct tfc_job_outcome *out, struct tfc_store *store,
+                         const double *busy) {
   const struct tfc_job_row *found = NULL;
   const bool loads = place_objective(o) == TFC_OBJECTIVE_THROUGHPUT;
   char a[32];
@@ -272,7 +271,7 @@ static void print_answer(const struct place_options *o, const struct tfc_job_out
   if (out->lost_workers) printf("%u measuring processes were lost on the way.\n", out->lost_workers);
   if (out->run) {
     printf("Run %lld of %s.\n", (long long)out->run, o->db);
-    place_explain(o->db, NULL, out->run);
+    place_explain(o->db, store, out->run);
   }
 }
 
@@ -416,9 +415,12 @@ int place_local(const struct place_options *o) {
     fwrite(text.data, 1, text.size, stdout);
     if (text.size == 0 || text.data[text.size - 1] != '\n') putchar('\n');
   } else if (!o->common.json && (outcome.placement || outcome.row_count > 0)) {
-    double *busy = read_busy(o->db, outcome.run, outcome.device_count);
-    print_answer(o, &outcome, busy);
+    struct tfc_store *store = NULL;
+    if (outcome.run) tfc_status_free(tfc_store_open(o->db, &(struct tfc_store_options){0}, &store));
+    double *busy = read_busy(store, outcome.run, outcome.device_count);
+    print_answer(o, &outcome, store, busy);
     free(busy);
+    tfc_store_close(store);
     if (path && outcome.placement) printf("Written: %s\n", path);
   }
   write_report(o, &outcome, &code);

@@ -32,7 +32,7 @@ static void prints(const struct place_options *o, const struct tfc_job_outcome *
   FILE *to = fopen(path, "w+");
   assert_true(kept >= 0 && to);
   dup2(fileno(to), STDOUT_FILENO);
-  print_answer(o, out, busy);
+  print_answer(o, out, NULL, busy);
   fflush(stdout);
   dup2(kept, STDOUT_FILENO);
   close(kept);
