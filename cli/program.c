@@ -125,7 +125,7 @@ static void put_lines(char *line, int column) {
 static void print_message(const char *color, const char *label, const char *message) {
   struct tfc_text shown = {0};
   tfc_text_add_shown(&shown, tfc_str_from(message));
-  char *text = shown.data && !shown.failed ? shown.data : (char[]){""};
+  char *text = shown.failed ? (char[]){"out of memory"} : shown.data ? shown.data : (char[]){""};
   pthread_mutex_lock(&lock);
   tfc_progress_hide();
   fprintf(stderr, "%s%s%s%s", tfc_paint(stderr, color), label, label[0] ? ": " : "", tfc_paint(stderr, "0"));

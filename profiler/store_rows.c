@@ -297,13 +297,12 @@ tfc_status tfc_store_put_tuning(struct tfc_store *store, const char *lines) {
 tfc_status tfc_store_get_tuning(struct tfc_store *store, char **out_lines) {
   struct tfc_text lines = {0};
   sqlite3_stmt *q = NULL;
-  tfc_text_printf(&lines, "%s", "");
   if (sqlite3_prepare_v2(store->db, "SELECT device, key, value FROM tuning", -1, &q, NULL) == SQLITE_OK)
     while (sqlite3_step(q) == SQLITE_ROW)
       tfc_text_printf(&lines, "%s\t%s\t%s\n", (const char *)sqlite3_column_text(q, 0),
                       (const char *)sqlite3_column_text(q, 1), (const char *)sqlite3_column_text(q, 2));
   sqlite3_finalize(q);
-  *out_lines = tfc_format("%s", lines.data ? lines.data : "");
+  *out_lines = lines.failed ? NULL : tfc_format("%s", lines.data ? lines.data : "");
   tfc_text_deinit(&lines);
   return *out_lines ? NULL : tfc_status_no_memory(NULL);
 }

@@ -180,6 +180,13 @@ static double about(const struct side *x, bool loads, const char *column) {
   return x->loads == loads ? tfc_table_number(&x->run, 0, column) : (double)NAN;
 }
 
+static void put(const struct tfc_table *t, struct tfc_cell *row, const char *column, struct tfc_cell value) {
+  uint32_t c = 0;
+  while (c < t->column_count && strcmp(t->names[c], column) != 0) c++;
+  assert(c < t->column_count);
+  row[c] = value;
+}
+
 static tfc_status list_runs(const struct side *sides, uint32_t count, struct tfc_report_lists *lists) {
   static const char *const columns[] = {"run_id",
                                         "graph",
@@ -223,27 +230,31 @@ static tfc_status list_runs(const struct side *sides, uint32_t count, struct tfc
     const struct side *x = &sides[i];
     struct tfc_cell *row;
     TFC_TRY(s, tfc_table_add(t, &row));
-    for (uint32_t c = 0; c < 15; c++) row[c] = copied(lists, tfc_table_find(&x->run, 0, columns[c]));
-    for (uint32_t c = 15; c < 17; c++) row[c] = copied(lists, tfc_table_find(&x->result, 0, columns[c]));
-    row[17] = tfc_cell_real(x->step.low), row[18] = tfc_cell_real(x->step.high);
-    row[22] = tfc_cell_real(x->peak);
-    row[23] = copied(lists, tfc_table_find(&x->run, 0, "graph_sha256"));
-    for (uint32_t c = 24; c < 29; c++) row[c] = copied(lists, tfc_table_find(&x->run, 0, columns[c]));
+    for (uint32_t c = 0; columns[c]; c++) { // what v_run and v_result have has the same names here
+      const struct tfc_cell *cell = tfc_table_find(&x->run, 0, columns[c]);
+      if (!cell) cell = tfc_table_find(&x->result, 0, columns[c]);
+      if (cell) row[c] = copied(lists, cell);
+    }
+    put(t, row, "step_low_us", tfc_cell_real(x->step.low));
+    put(t, row, "step_high_us", tfc_cell_real(x->step.high));
+    put(t, row, "peak_bytes", tfc_cell_real(x->peak));
     const double load = tfc_table_number(&x->run, 0, "load_us");
-    if (load == load) row[29] = tfc_cell_text(tfc_str_from(load_how(x)));
-    row[31] = tfc_cell_real(about(x, false, "bound_us")), row[32] = tfc_cell_real(about(x, true, "bound_us"));
-    row[33] = tfc_cell_real(about(x, false, "simulated_us"));
+    if (load == load) put(t, row, "load_how", tfc_cell_text(tfc_str_from(load_how(x))));
+    put(t, row, "step_bound_us", tfc_cell_real(about(x, false, "bound_us")));
+    put(t, row, "load_bound_us", tfc_cell_real(about(x, true, "bound_us")));
+    put(t, row, "step_simulated_us", tfc_cell_real(about(x, false, "simulated_us")));
     if (i == 0) continue;
-    row[21] = tfc_cell_real(x->moved_nodes);
+    put(t, row, "moved_nodes", tfc_cell_real(x->moved_nodes));
     if (other_graph(&sides[0], x)) {
-      row[20] = tfc_cell_text(TFC_STR("other graph"));
+      put(t, row, "verdict", tfc_cell_text(TFC_STR("other graph")));
       continue;
     }
     if (strcmp(load_how(&sides[0]), load_how(x)) == 0)
-      row[30] = tfc_cell_real(load / tfc_table_number(&sides[0].run, 0, "load_us"));
-    row[19] = tfc_cell_real(tfc_table_number(&x->run, 0, "step_median_us") /
-                            tfc_table_number(&sides[0].run, 0, "step_median_us"));
-    row[20] = tfc_cell_text(tfc_str_from(verdict_of_steps(&sides[0], x)));
+      put(t, row, "load_ratio", tfc_cell_real(load / tfc_table_number(&sides[0].run, 0, "load_us")));
+    put(t, row, "ratio",
+        tfc_cell_real(tfc_table_number(&x->run, 0, "step_median_us") /
+                      tfc_table_number(&sides[0].run, 0, "step_median_us")));
+    put(t, row, "verdict", tfc_cell_text(tfc_str_from(verdict_of_steps(&sides[0], x))));
   }
 out:
   return s;
@@ -380,8 +391,8 @@ static void print_row(struct tfc_text *out, const char *label, double a, double 
 static void print_loads(const struct side *a, const struct side *b, bool compares, struct tfc_text *out) {
   char label[32];
   const bool alike = compares && strcmp(load_how(a), load_how(b)) == 0;
-  snprintf(label, sizeof label, "load%s%s", a->loads && b->loads && !alike ? "" : ", ",
-           a->loads && b->loads && !alike ? "" : load_how(a->loads ? a : b));
+  const char *how = a->loads && b->loads && !alike ? "" : load_how(a->loads ? a : b);
+  snprintf(label, sizeof label, "load%s%s", *how ? ", " : "", how);
   print_row(out, label, about(a, true, "load_us"), about(b, true, "load_us"), false, alike);
   tfc_text_printf(out, "\n");
   print_row(out, "best single device, load", about(a, true, "best_single_load_us"),

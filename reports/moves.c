@@ -83,8 +83,7 @@ static int64_t transfer_ns(const struct moving *m, int32_t from, int32_t to, dou
     us += (above_us - below_us) * (bytes - below) / (above - below);
   else if (bytes > below && below > 0)
     us *= bytes / below;
-  // The database may say anything: a time that is longer than any step is cut off, as in traced steps.
-  return (int64_t)fmin(fmax(1e3 * us, 0), (double)(INT64_C(1) << 50));
+  return (int64_t)fmin(fmax(1e3 * us, 0), (double)TFC_TRACED_LONGEST);
 }
 
 // Returns the row of a node; NULL: it is not known.

@@ -32,9 +32,9 @@ struct work {
   uint32_t path_capacity;
 };
 
-// The database may say anything: times that are longer than any step are cut off, so that sums do not overflow.
+// low: -1 where a time may be negative, otherwise 0.
 static int64_t ns(const struct tfc_table *t, uint32_t row, uint32_t column, double low) {
-  static const double high = (double)(INT64_C(1) << 50);
+  static const double high = (double)TFC_TRACED_LONGEST;
   const double x = tfc_table_cell(t, row, column)->real * 1e3;
   return x == x ? llround(fmin(fmax(x, low * high), high)) : 0;
 }

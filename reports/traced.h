@@ -16,6 +16,9 @@
 
 // Arrays are as long as the largest number of a node or device, which another program may have made any number.
 enum { TFC_TRACED_NODES = 1 << 24, TFC_TRACED_DEVICES = 1 << 16 };
+// Times in ns, which it may have made any number, too, are cut off at this one, so that their sums do not overflow. No
+// step is that long: thirteen days.
+#define TFC_TRACED_LONGEST (INT64_C(1) << 50)
 
 struct tfc_traced_op {
   uint32_t node;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Pages of fifteen kinds of runs, and of two and of five runs compared, in a headless Chromium, on a desktop, on a telephone and dark:
-# nothing for the console to say, no text over another or outside of its picture, nothing wider than the window; a click,
-# a search and a zoom do what they should (browser_check.js).
+# Pages of fifteen kinds of runs, and of two and of five runs compared, in a headless Chromium, on a desktop, on a
+# telephone and dark: nothing for the console to say, no text over another or outside of its picture, nothing wider than
+# the window; a click, a search and a zoom do what they should (browser_check.js).
 #
 #   tests/reports/browser_long_test.sh BUILD [SCREENSHOTS]
 set -u
