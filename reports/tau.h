@@ -7,8 +7,9 @@
 
 // One row: tau, the number of placements and the number of their pairs that count: those whose measured steps are
 // further apart than half of the distance of the quartiles of both together. A pair of which the simulated steps are
-// equal counts, for neither order. The tables of a run have the same rule (profiler/statistics.h). tau is NULL if no
-// pair counts; where loads were searched there are no placements, because what is simulated then is not a step.
+// equal counts, for neither order. It is the rule of tfc_kendall_tau (profiler/statistics.h), which computes v_run.tau
+// when a run ends; here it is SQL so that the plot can show it beside its points. tau is NULL if no pair counts; where
+// loads were searched there are no placements, because what is simulated then is not a step.
 #define TFC_SQL_TAU                                                                                                    \
   "WITH p AS MATERIALIZED (SELECT placement_id AS id, simulated_us AS x, step_median_us AS y, 0.5 * (step_q3_us - "    \
   "step_q1_us) AS s FROM v_result WHERE run_id = :run AND state = 'ok' AND simulated_us IS NOT NULL AND "              \

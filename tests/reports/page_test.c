@@ -12,8 +12,10 @@
 #include <zlib.h>
 
 #include "profiler/activity.h"
+#include "profiler/statistics.h"
 #include "profiler/store_rows.h"
 #include "reports/reports.h"
+#include "reports/tau.h"
 #include "runtime/base/file.h"
 #include "runtime/base/units.h"
 #include "tests/common/change.h"
@@ -406,6 +408,36 @@ static void test_learning_of_loads(void **state) {
   tfc_store_close(other);
 }
 
+// What reports compute in SQL is what runs compute of the same points (profiler/statistics.h), also where simulated or
+// measured steps are equal and where pairs lie within their spread.
+static void test_tau(void **state) {
+  (void)state;
+  struct tfc_store *other =
+      open_changed("tau", "UPDATE placement SET simulated_us = 10 * (placement_id % 7), median_us ="
+                          " 100 * (placement_id * 5 % 11), q1_us = 100 * (placement_id * 5 % 11)"
+                          " - 40, q3_us = 100 * (placement_id * 5 % 11) + 70 * (placement_id % 3)"
+                          " WHERE episode IS NOT NULL");
+  struct tfc_query_args args;
+  struct tfc_report_tau tau;
+  struct tfc_table points = {0};
+  double x[64], y[64], spread[64];
+  size_t pairs = 0;
+  plot_query(other, "simulated.gp", "points", &points);
+  assert_in_range(points.row_count, 10, 64);
+  for (uint32_t r = 0; r < points.row_count; r++) {
+    const struct tfc_cell *row = tfc_table_cell(&points, r, 0);
+    x[r] = row[0].real, y[r] = row[1].real, spread[r] = row[2].real;
+  }
+  const double expected = tfc_kendall_tau(x, y, spread, points.row_count, &pairs);
+  assert_ok(tfc_report_focus(other, sample.run_id, &args));
+  assert_ok(tfc_report_tau(other, &args, &tau));
+  if (!(fabs(tau.tau - expected) < 1e-12)) fail_msg("tau %.6f in SQL, %.6f", tau.tau, expected);
+  assert_true(tau.placements == points.row_count && tau.pairs == (double)pairs);
+  assert_in_range(pairs, 1, points.row_count * (points.row_count - 1) / 2 - 1); // some pairs do not count
+  tfc_table_deinit(&points);
+  tfc_store_close(other);
+}
+
 static size_t occurrences(const char *text, const char *what) {
   size_t count = 0;
   for (const char *p = text; (p = strstr(p, what)) != NULL; p++) count++;
@@ -657,6 +689,7 @@ int main(void) {
       cmocka_unit_test(test_another_answer),
       cmocka_unit_test(test_no_candidates),
       cmocka_unit_test(test_learning_of_loads),
+      cmocka_unit_test(test_tau),
       cmocka_unit_test(test_beside),
       cmocka_unit_test(test_speedup_from_steps),
       cmocka_unit_test(test_busy_from_operations),
