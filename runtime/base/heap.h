@@ -22,7 +22,7 @@
       heap[hole] = heap[(hole - 1) / 2];                                                                               \
     heap[hole] = entry;                                                                                                \
   }                                                                                                                    \
-  /* Puts an entry in the place of heap[hole], if it does not come before that one's parent. */                        \
+  /* Replaces heap[hole] by an entry, which must not come before the parent of heap[hole]. */                          \
   TFC_HEAP_FUNCTION void name##_sink(type *heap, size_t count, size_t hole, type entry, order_type order) {            \
     for (size_t child; (child = 2 * hole + 1) < count; hole = child) {                                                 \
       if (child + 1 < count && before(order, heap[child + 1], heap[child])) child++;                                   \

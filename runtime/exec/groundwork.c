@@ -196,7 +196,7 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
   tfc_status s = NULL;
   struct tfc_shape_override *overrides = calloc(2 * spec->feed_count + spec->crossing_count + 1u, sizeof *overrides);
   struct tfc_output *feeds =
-      calloc(2 * spec->feed_count + 1u, sizeof *feeds); // with those that readers of a loop's results read
+      calloc(2 * spec->feed_count + 1u, sizeof *feeds); // with outputs that are fed beside a loop's result
   uint32_t feed_count = 0;
   struct tfc_groundwork *ground = calloc(1, sizeof *ground);
   if (!overrides || !feeds || !ground) TFC_TRY(s, tfc_status_no_memory("planning a step"));
@@ -214,13 +214,15 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "feed %u is not an output of the graph", i);
     if (tfc_is_fed(ground, o))
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "'%.*s:%d' is fed twice", TFC_STR_ARG(graph->nodes[o.node].name), o.index);
-    do {
-      ground->fed[graph->nodes[o.node].output_begin + (uint32_t)o.index] = i + 1;
-      overrides[feed_count] = (struct tfc_shape_override){.output = o, .shape = TFC_SHAPE_UNKNOWN};
+    struct tfc_output fed[2] = {o};
+    const uint32_t fed_count = tfc_lowered_result(graph, o, &fed[1]) && !tfc_is_fed(ground, fed[1]) ? 2 : 1;
+    for (uint32_t k = 0; k < fed_count; k++) {
+      ground->fed[graph->nodes[fed[k].node].output_begin + (uint32_t)fed[k].index] = i + 1;
+      overrides[feed_count] = (struct tfc_shape_override){.output = fed[k], .shape = TFC_SHAPE_UNKNOWN};
       if (spec->feed_shapes) overrides[feed_count].shape = spec->feed_shapes[i];
       overrides[feed_count].keep_shape = !spec->feed_shapes;
-      feeds[feed_count++] = o;
-    } while (tfc_lowered_result(graph, o, &o) && !tfc_is_fed(ground, o));
+      feeds[feed_count++] = fed[k];
+    }
   }
   for (uint32_t i = 0; i < spec->fetch_count; i++) {
     struct tfc_output o = spec->fetches[i];

@@ -246,10 +246,16 @@ static tfc_status find_inside(struct tfc_lowering *l, const struct tfc_graph *g)
   return NULL;
 }
 
+// Whether output `index` of the node is its input `index`, as of a node that called a loop (tfc_lowering_settle). The
+// attribute TFC_LOWERED_LOOP does not say so: a file may have it at any node.
+static bool hands_on(const struct tfc_node *n, int32_t index) {
+  return index >= 0 && (uint32_t)index < n->input_count &&
+         (tfc_str_is(n->op, "Identity") || tfc_str_is(n->op, "IdentityN"));
+}
+
 bool tfc_lowered_result(const struct tfc_graph *g, struct tfc_output o, struct tfc_output *out) {
   const struct tfc_node *n = &g->nodes[o.node];
-  if (o.index < 0 || (uint32_t)o.index >= n->input_count || !tfc_node_attr_bool(g, n, TFC_LOWERED_LOOP, false))
-    return false;
+  if (!hands_on(n, o.index) || !tfc_node_attr_bool(g, n, TFC_LOWERED_LOOP, false)) return false;
   *out = tfc_node_inputs(g, n)[o.index];
   return true;
 }
@@ -264,7 +270,7 @@ static void read_results(struct tfc_builder *b) {
     const uint32_t inputs = tfc_builder_node(b, id)->input_count;
     for (uint32_t k = 0; k < inputs; k++) {
       const struct tfc_output o = tfc_builder_input(b, id, k);
-      if (tfc_builder_attr(b, o.node, TFC_LOWERED_LOOP) && (uint32_t)o.index < tfc_builder_node(b, o.node)->input_count)
+      if (hands_on(tfc_builder_node(b, o.node), o.index) && tfc_builder_attr(b, o.node, TFC_LOWERED_LOOP))
         tfc_builder_set_input(b, id, k, tfc_builder_input(b, o.node, (uint32_t)o.index));
     }
   }

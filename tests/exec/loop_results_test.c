@@ -109,11 +109,43 @@ static void results_can_be_fed(void **state) {
                        0);
   }
 }
+// The attribute that marks the node of a loop may be anywhere in a file.
+enum { MARKED = 100 };
+static void marks_in_files_are_no_loops(void **state) {
+  (void)state;
+  const struct tfc_output first = {find("m0"), 0}, last = {find("m99"), 0}, size = {find("size"), 0};
+  assert_float_equal(value(&last, 40, last), 40, 0);
+  assert_float_equal(value(&first, 40, last), 40, 0);
+  assert_float_equal(value(NULL, 0, (struct tfc_output){find("of_size"), 0}), 1, 0);
+  assert_float_equal(value(&first, 40, (struct tfc_output){find("of_size"), 0}), 1, 0);
+  struct tfc_tensor in = {0}, out = {0};
+  const struct tfc_run_spec spec = {.feeds = &size, .feed_count = 1, .fetches = &first, .fetch_count = 1};
+  assert_ok(tfc_tensor_create(TFC_INT32, &TFC_SHAPE_SCALAR, &in));
+  *(int32_t *)in.data = 7;
+  assert_ok(tfc_session_run(session, &spec, &in, &out, NULL)); // the size is fed, and not of what
+  assert_float_equal(*(const float *)out.data, 2, 0);
+  tfc_tensor_release(&in);
+  tfc_tensor_release(&out);
+}
+static void add_marked(struct tfc_text *to) {
+  static const char mark[] = ATTR("_tfc_loop", "b: true") " }\n";
+  for (int i = MARKED; i-- > 1;)
+    tfc_text_printf(to, "node { name: 'm%d' op: 'Identity' input: 'm%d'" FLOAT("T") "%s", i, i - 1, mark);
+  tfc_text_printf(to, "node { name: 'm0' op: 'Identity' input: 'two'" FLOAT("T") "%s", mark);
+  tfc_text_printf(to, "node { name: 'size' op: 'Size' input: 'm0'" FLOAT("T") "%s", mark);
+  tfc_text_printf(to, "node { name: 'of_size' op: 'Cast' input: 'size'" ATTR("SrcT", "type: DT_INT32")
+                          FLOAT("DstT") " }\n");
+}
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(only_needed_variables_run), cmocka_unit_test(results_are_right),
-                                     cmocka_unit_test(results_can_be_fed)};
-  assert_ok(tfc_graph_parse(tfc_str_from(text), "loop_results.pbtxt", NULL, &graph));
+                                     cmocka_unit_test(results_can_be_fed),
+                                     cmocka_unit_test(marks_in_files_are_no_loops)};
+  struct tfc_text all = {0};
+  tfc_text_printf(&all, "%s", text);
+  add_marked(&all);
+  assert_ok(tfc_graph_parse(tfc_str_from(all.data), "loop_results.pbtxt", NULL, &graph));
+  tfc_text_deinit(&all);
   assert_ok(tfc_lower_loaded(&graph));
   assert_ok(tfc_devices_open("cpu:0", NULL, 0, &devices));
   assert_ok(tfc_session_create(graph, &(struct tfc_session_options){.devices = &devices}, &session));

@@ -198,7 +198,8 @@ out:
 }
 
 enum { MOST_TERMS = 16 };
-// Adds the products of several pairs of inputs, all of the sum's shape, to input 0, one after the other.
+// Input 0 plus several matrix products: of inputs 1 and 2, of inputs 3 and 4, and so on, added in this order. All must
+// have the shape of input 0; nothing is broadcast. The output may have the memory of input 0.
 static tfc_status add_products(struct tfc_kernel_ctx *ctx) {
   const struct tfc_tensor *to = ctx->inputs[0];
   const int64_t count = ctx->input_count / 2;
