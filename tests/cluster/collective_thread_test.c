@@ -91,11 +91,6 @@ static tfc_status run(struct client *c, uint32_t rank, int step, int64_t element
   return s;
 }
 
-#define WANT(condition)                                                                                                \
-  do {                                                                                                                 \
-    if (!(condition)) TFC_FAIL(s, TFC_ABORTED, "line %d: %s", __LINE__, #condition);                                   \
-  } while (0)
-
 // Sums are (a + b) + c: in the order of the members.
 static tfc_status check(uint32_t rank, int step, int64_t n, const struct tfc_tensor *got) {
   tfc_status s = NULL;
@@ -137,8 +132,7 @@ static void values(void **state) {
   for (uint64_t seed = 0; seed <= 3; seed++) { // seed 0: no delays
     const struct tfc_faults faults = {.seed = seed, .most_delay_ns = 2000000};
     struct tfc_test_job job = {.cluster = "worker=3", .script = all_values, .faults = seed ? &faults : NULL};
-    tfc_test_job_run(&job);
-    for (uint32_t r = 0; r < 3; r++) assert_ok(job.status[r]);
+    tfc_test_job_succeed(&job);
   }
 }
 
@@ -181,8 +175,7 @@ static void parts(void **state) {
   for (uint64_t seed = 0; seed <= 2; seed++) {
     const struct tfc_faults faults = {.seed = seed, .most_delay_ns = 2000000};
     struct tfc_test_job job = {.cluster = "worker=3", .script = own_parts, .faults = seed ? &faults : NULL};
-    tfc_test_job_run(&job);
-    for (uint32_t r = 0; r < 3; r++) assert_ok(job.status[r]);
+    tfc_test_job_succeed(&job);
   }
 }
 
@@ -219,8 +212,7 @@ static void contradictions(void **state) {
   for (int i = 0; i < 2; i++) {
     bool size = i;
     struct tfc_test_job job = {.cluster = "worker=3", .script = contradict, .arg = &size};
-    tfc_test_job_run(&job);
-    for (uint32_t r = 0; r < 3; r++) assert_ok(job.status[r]);
+    tfc_test_job_succeed(&job);
   }
 }
 
@@ -250,8 +242,7 @@ out:
 static void giving_up(void **state) {
   (void)state;
   struct tfc_test_job job = {.cluster = "worker=3", .script = gives_up};
-  tfc_test_job_run(&job);
-  for (uint32_t r = 0; r < 3; r++) assert_ok(job.status[r]);
+  tfc_test_job_succeed(&job);
 }
 
 int main(void) {

@@ -19,31 +19,21 @@
 #include "runtime/graph/import.h"
 #include "tests/common/cluster.h"
 #include "tests/common/command.h"
+#include "tests/common/folder.h"
 
-#define WANT(condition)                                                                                                \
-  do {                                                                                                                 \
-    if (!(condition)) TFC_FAIL(s, TFC_ABORTED, "line %d: %s", __LINE__, #condition);                                   \
-  } while (0)
-
-static char folder[64];
+static char folder[TEST_FOLDER_SIZE];
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/tfc-cluster-parts-XXXXXX");
-  return mkdtemp(folder) ? 0 : -1;
+  return test_folder_make(folder, "cluster-parts");
 }
 static int tear_down(void **state) {
   (void)state;
-  char line[96];
-  snprintf(line, sizeof line, "rm -rf %s", folder);
-  return system(line);
+  return test_folder_remove(folder);
 }
 
 static void run_job(const char *cluster, tfc_status (*script)(struct tfc_member *, void *), const char *label) {
   struct tfc_test_job job = {.cluster = cluster, .script = script, .label = label, .arg = (void *)(uintptr_t)cluster};
-  tfc_test_job_run(&job);
-  for (uint32_t r = 0; r < 16; r++) {
-    if (job.status[r]) fail_msg("task %u: %s", r, tfc_status_message(job.status[r]));
-  }
+  tfc_test_job_succeed(&job);
 }
 
 // --- replicas --------------------------------------------------------------------------------------------------------

@@ -96,11 +96,6 @@ static tfc_status run(struct client *c, const char *feed, float value, const cha
   return s;
 }
 
-#define WANT(condition)                                                                                                \
-  do {                                                                                                                 \
-    if (!(condition)) TFC_FAIL(s, TFC_ABORTED, "line %d: %s", __LINE__, #condition);                                   \
-  } while (0)
-
 static tfc_status all_values(struct tfc_member *member, void *arg) {
   struct client c;
   float v = 0;
@@ -144,12 +139,6 @@ out:
   return s;
 }
 
-static void all_ok(struct tfc_test_job *job) {
-  for (uint32_t r = 0; r < 3; r++) {
-    if (job->status[r]) print_message("task %u: %s\n", r, tfc_status_message(job->status[r]));
-    assert_null(job->status[r]);
-  }
-}
 static void free_all(struct tfc_test_job *job) {
   for (uint32_t r = 0; r < 16; r++) tfc_status_free(job->status[r]);
 }
@@ -158,8 +147,7 @@ static void values(void **state) {
   (void)state;
   int steps = 50;
   struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = all_values, .arg = &steps, .serves = "ps"};
-  tfc_test_job_run(&job);
-  all_ok(&job);
+  tfc_test_job_succeed(&job);
 }
 static void values_out_of_order(void **state) {
   (void)state;
@@ -168,8 +156,7 @@ static void values_out_of_order(void **state) {
     const struct tfc_faults faults = {.seed = seed, .most_delay_ns = 2000000};
     struct tfc_test_job job = {
         .cluster = "ps=1,worker=2", .script = all_values, .arg = &steps, .serves = "ps", .faults = &faults};
-    tfc_test_job_run(&job);
-    all_ok(&job);
+    tfc_test_job_succeed(&job);
   }
 }
 
@@ -233,8 +220,7 @@ out:
 static void errors_come_back(void **state) {
   (void)state;
   struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = errors, .serves = "ps"};
-  tfc_test_job_run(&job);
-  all_ok(&job);
+  tfc_test_job_succeed(&job);
 }
 
 // --- Graphs that are refused -------------------------------------------------------------------------------------
@@ -264,8 +250,7 @@ out:
 static void bad_devices(void **state) {
   (void)state;
   struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = bad_graphs, .serves = "ps"};
-  tfc_test_job_run(&job);
-  all_ok(&job);
+  tfc_test_job_succeed(&job);
 }
 
 // --- Tasks that fail ---------------------------------------------------------------------------------------------
@@ -422,8 +407,7 @@ out:
 static void forgotten_while_a_step_waits(void **state) {
   (void)state;
   struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = forgets, .serves = "ps"};
-  tfc_test_job_run(&job);
-  for (uint32_t r = 0; r < 3; r++) assert_ok(job.status[r]);
+  tfc_test_job_succeed(&job);
 }
 
 // A plan that comes while its graph is being opened is taken at once: the thread that handles messages must not wait
@@ -492,8 +476,7 @@ out:
 static void plans_come_while_a_graph_opens(void **state) {
   (void)state;
   struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = opens_slowly, .serves = "ps"};
-  tfc_test_job_run(&job);
-  all_ok(&job);
+  tfc_test_job_succeed(&job);
 }
 
 // --- The state of operations -------------------------------------------------------------------------------------
@@ -554,8 +537,7 @@ static void state_goes_on(void **state) {
     struct tfc_test_job job = {
         .cluster = "ps=1,worker=2", .script = draws, .arg = i ? &second : &first, .serves = "ps"};
     if (i) second.state = first.state;
-    tfc_test_job_run(&job);
-    all_ok(&job);
+    tfc_test_job_succeed(&job);
   }
   assert_memory_equal(first.drawn, second.drawn, sizeof first.drawn);
   for (int k = 0; k < 3; k++) assert_true(first.drawn[k] != first.drawn[3 + k]);
@@ -599,8 +581,7 @@ out:
 static void broken_state(void **state) {
   (void)state;
   struct tfc_test_job job = {.cluster = "ps=1,worker=2", .script = bad_states, .serves = "ps"};
-  tfc_test_job_run(&job);
-  all_ok(&job);
+  tfc_test_job_succeed(&job);
 }
 
 static tfc_status one_leaves(struct tfc_member *member, void *arg) {

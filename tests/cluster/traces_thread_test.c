@@ -11,11 +11,6 @@
 #include "runtime/cluster/traces.h"
 #include "runtime/graph/import.h"
 
-#define WANT(condition)                                                                                                \
-  do {                                                                                                                 \
-    if (!(condition)) TFC_FAIL(s, TFC_ABORTED, "line %d: %s", __LINE__, #condition);                                   \
-  } while (0)
-
 #define ATTR(key, value) " attr { key: \"" key "\" value { " value " } }"
 #define NODE(name, op, job, task, rest)                                                                                \
   "node { name: \"" name "\" op: \"" op "\" device: \"/job:" job "/task:" task "\"" rest " }\n"
@@ -85,16 +80,9 @@ out:
   tfc_graph_release(g);
   return s;
 }
-static void run(struct tfc_test_job *job) {
-  tfc_test_job_run(job);
-  for (uint32_t r = 0; r < 3; r++) {
-    if (job->status[r]) print_message("task %u: %s\n", r, tfc_status_message(job->status[r]));
-    assert_null(job->status[r]);
-  }
-}
 static void traced_steps(void **state) {
   (void)state;
-  run(&(struct tfc_test_job){.cluster = "ps=1,worker=2", .script = trace, .serves = "ps"});
+  tfc_test_job_succeed(&(struct tfc_test_job){.cluster = "ps=1,worker=2", .script = trace, .serves = "ps"});
 }
 
 // 2,000 iterations on the ps, far more than the nodes of its part.
@@ -145,7 +133,7 @@ out:
 }
 static void traced_loop(void **state) {
   (void)state;
-  run(&(struct tfc_test_job){.cluster = "ps=1,worker=2", .script = trace_loop, .serves = "ps"});
+  tfc_test_job_succeed(&(struct tfc_test_job){.cluster = "ps=1,worker=2", .script = trace_loop, .serves = "ps"});
 }
 
 // What a device says of itself comes to the other tasks as it is.
@@ -167,7 +155,8 @@ out:
 }
 static void devices(void **state) {
   (void)state;
-  run(&(struct tfc_test_job){.cluster = "ps=1,worker=2", .script = look_at_devices, .model = XEON, .label = "virtual"});
+  tfc_test_job_succeed(
+      &(struct tfc_test_job){.cluster = "ps=1,worker=2", .script = look_at_devices, .model = XEON, .label = "virtual"});
 }
 
 static void broken_texts(void **state) {

@@ -67,3 +67,10 @@ void tfc_test_job_run(struct tfc_test_job *job) {
   for (uint32_t r = 0; r < count; r++) pthread_join(ones[r].thread, NULL);
   tfc_cluster_spec_deinit(&spec);
 }
+
+void tfc_test_job_succeed(struct tfc_test_job *job) {
+  tfc_test_job_run(job);
+  for (size_t r = 0; r < sizeof job->status / sizeof *job->status; r++) {
+    if (job->status[r]) fail_msg("task %zu: %s", r, tfc_status_message(job->status[r]));
+  }
+}

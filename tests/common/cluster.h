@@ -26,5 +26,13 @@ struct tfc_test_job {
   uint64_t static_parts[16]; // parts of steps that a task has run by static plans
 };
 void tfc_test_job_run(struct tfc_test_job *job);
+// Runs it, and expects that every task ends without an error.
+void tfc_test_job_succeed(struct tfc_test_job *job);
+
+// For scripts: if the condition does not hold, `s` is an error that says so, and the script goes on at `out`.
+#define WANT(condition)                                                                                                \
+  do {                                                                                                                 \
+    if (!(condition)) TFC_FAIL(s, TFC_ABORTED, "line %d: %s", __LINE__, #condition);                                   \
+  } while (0)
 
 #endif
