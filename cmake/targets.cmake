@@ -257,7 +257,7 @@ function(tfc_tests)
     add_executable(${target} EXCLUDE_FROM_ALL ${source})
     target_link_libraries(${target} PRIVATE tfc_test_common PkgConfig::SQLITE PkgConfig::ZLIB)
     # Other suites and the fuzzers need no learning, reports and programs, and the thread sanitizer's build makes none.
-    if(folder MATCHES "^(cli|reports|rl)$" OR target STREQUAL "cluster_parts_test")
+    if(folder MATCHES "^(cli|reports|rl)$")
       target_link_libraries(${target} PRIVATE tfc_cli)
     endif()
     target_compile_definitions(${target} PRIVATE TFC_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TFC_BINARY_DIR="${CMAKE_BINARY_DIR}")
