@@ -12,175 +12,60 @@
 #include "runtime/pass/pass.h"
 #include "runtime/trace.h"
 
+// clang-format off
 #define ATTR(key, value) " attr { key: '" key "' value { " value " } }"
 #define T(type) ATTR("T", "type: " type)
 #define ARG(name, type) " input_arg { name: '" name "' type: " type " }"
+#define ARGS \
+  ARG("i", "DT_INT32") ARG("n", "DT_INT32") ARG("w", "DT_FLOAT") ARG("a", "DT_FLOAT") ARG("b", "DT_FLOAT") \
+  ARG("c", "DT_FLOAT") ARG("r", "DT_FLOAT")
 #define RESULT(name, type) " output_arg { name: '" name "' type: " type " }"
-#define BINARY(name, op, x, y, type, more)                                                                             \
+#define NUMBER(value) \
+  ATTR("dtype", "type: DT_INT32") ATTR("value", "tensor { dtype: DT_INT32 tensor_shape { } int_val: " value " }")
+#define BINARY(name, op, x, y, type, more) \
   " node_def { name: '" name "' op: '" op "' input: '" x "' input: '" y "'" T(type) more " }"
 #define INPUT(name, type) "node { name: '" name "' op: 'Placeholder'" ATTR("dtype", "type: " type) " }\n"
 #define PASSED(name, from) " ret { key: '" name "' value: '" from "' }"
-// for (i = 0; i < n; i++) { w = w + aT b; a = a * c; r = `read` }, where `read` is r or the sum's first value.
-#define LOOP(sum, read)                                                                                                \
-  "library { function { signature { name: 'below'" ARG("i", "DT_INT32") ARG("n", "DT_INT32") ARG("w", "DT_FLOAT")      \
-      ARG("a", "DT_FLOAT") ARG("b", "DT_FLOAT") ARG("c", "DT_FLOAT") ARG("r", "DT_FLOAT")                              \
-          RESULT("go", "DT_BOOL") " } " BINARY("less", "Less", "i", "n", "DT_INT32", "") PASSED(                       \
-              "go",                                                                                                    \
-              "less:z:0") " }"                                                                                         \
-                          " function { signature { name: 'body'" ARG("i", "DT_INT32") ARG("n", "DT_INT32") ARG(        \
-                              "w", "DT_FLOAT") ARG("a", "DT_FLOAT") ARG("b", "DT_FLOAT") ARG("c", "DT_FLOAT")          \
-                              ARG("r", "DT_FLOAT") RESULT("i_out", "DT_INT32") RESULT("n_out", "DT_INT32") RESULT(     \
-                                  "w_out", "DT_FLOAT") RESULT("a_out", "DT_FLOAT") RESULT("b_out", "DT_FLOAT")         \
-                                  RESULT("c_out", "DT_FLOAT") RESULT(                                                  \
-                                      "r_out",                                                                         \
-                                      "DT_FLOAT") " } node_def { name: 'one' op: 'Const'" ATTR("dtype",                \
-                                                                                               "type: DT_INT32")       \
-                                      ATTR("value",                                                                    \
-                                           "tensor { dtype: DT_INT32 tensor_shape { } "                                \
-                                           "int_val: 1 }") " }" BINARY("next", "AddV2", "i", "one:output:0",           \
-                                                                       "DT_INT32", "")                                 \
-                                          BINARY("product", "MatMul", "a", "b", "DT_FLOAT",                            \
-                                                 ATTR(                                                                 \
-                                                     "transpose_a",                                                    \
-                                                     "b: true")) sum BINARY("scaled", "Mul", "a", "c", "DT_FLOAT", "") \
-                                              read PASSED("i_out", "next:z:0") PASSED("n_out", "n") PASSED(            \
-                                                  "w_out", "sum:" SUM_OUT                                              \
-                                                           ":0") PASSED("a_out", "scaled:z:0")                         \
-                                                  PASSED("b_out", "b") PASSED("c_out", "c") PASSED(                    \
-                                                      "r_out",                                                         \
-                                                      "read:z:0") " } }\n" INPUT("n", "DT_INT32") INPUT("w",           \
-                                                                                                        "DT_FLOAT")    \
-                                                      INPUT("a",                                                       \
-                                                            "DT_FLOAT") INPUT("b", "DT_FLOAT")                         \
-                                                          INPUT(                                                       \
-                                                              "c",                                                     \
-                                                              "DT_FLOAT") "node { name: 'zero' op: 'Const'" ATTR("d"   \
-                                                                                                                 "t"   \
-                                                                                                                 "y"   \
-                                                                                                                 "p"   \
-                                                                                                                 "e",  \
-                                                                                                                 "t"   \
-                                                                                                                 "y"   \
-                                                                                                                 "p"   \
-                                                                                                                 "e"   \
-                                                                                                                 ":"   \
-                                                                                                                 " "   \
-                                                                                                                 "D"   \
-                                                                                                                 "T"   \
-                                                                                                                 "_"   \
-                                                                                                                 "I"   \
-                                                                                                                 "N"   \
-                                                                                                                 "T"   \
-                                                                                                                 "3"   \
-                                                                                                                 "2")  \
-                                                              ATTR("value",                                            \
-                                                                   "tensor { dtype: DT_INT32 tensor_shape { } "        \
-                                                                   "int_val: 0 "                                       \
-                                                                   "}") " }\n"                                         \
-                                                                        "node { name: 'begin' op: 'EnsureShape' "      \
-                                                                        "input: "                                      \
-                                                                        "'w'" T("DT_FLOAT") ATTR(                      \
-                                                                            "shape",                                   \
-                                                                            "shape { dim { size: 9 } dim { size: "     \
-                                                                            "35 } "                                    \
-                                                                            "}") " }\n"                                \
-                                                                                 "node { name: 'loop' op: 'While' "    \
-                                                                                 "input: 'zero' input: 'n' input: "    \
-                                                                                 "'begin' input: 'a' input: 'b' "      \
-                                                                                 "input: 'c' input: "                  \
-                                                                                 "'c'" ATTR("cond", "func { name: "    \
-                                                                                                    "'below' }")       \
-                                                                                     ATTR("body",                      \
-                                                                                          "func { name: 'body' }")     \
-                                                                                         ATTR(                         \
-                                                                                             "T",                      \
-                                                                                             "list { type: "           \
-                                                                                             "DT_INT32 type: "         \
-                                                                                             "DT_INT32 type: "         \
-                                                                                             "DT_FLOAT "               \
-                                                                                             "type: DT_FLOAT "         \
-                                                                                             "type: "                  \
-                                                                                             "DT_FLOAT type: "         \
-                                                                                             "DT_FLOAT "               \
-                                                                                             "type: DT_FLOAT "         \
-                                                                                             "}") " }\n"               \
-                                                                                                  "node { "            \
-                                                                                                  "name: "             \
-                                                                                                  "'sum' "             \
-                                                                                                  "op: "               \
-                                                                                                  "'Neg' "             \
-                                                                                                  "input: "            \
-                                                                                                  "'loop:"             \
-                                                                                                  "2'" T(              \
-                                                                                                      "DT_"            \
-                                                                                                      "FLOA"           \
-                                                                                                      "T") " "         \
-                                                                                                           "}"         \
-                                                                                                           "\n"        \
-                                                                                                           "n"         \
-                                                                                                           "o"         \
-                                                                                                           "d"         \
-                                                                                                           "e"         \
-                                                                                                           " "         \
-                                                                                                           "{"         \
-                                                                                                           " "         \
-                                                                                                           "n"         \
-                                                                                                           "a"         \
-                                                                                                           "m"         \
-                                                                                                           "e"         \
-                                                                                                           ":"         \
-                                                                                                           " "         \
-                                                                                                           "'"         \
-                                                                                                           "r"         \
-                                                                                                           "e"         \
-                                                                                                           "a"         \
-                                                                                                           "d"         \
-                                                                                                           "'"         \
-                                                                                                           " "         \
-                                                                                                           "o"         \
-                                                                                                           "p"         \
-                                                                                                           ":"         \
-                                                                                                           " "         \
-                                                                                                           "'"         \
-                                                                                                           "N"         \
-                                                                                                           "e"         \
-                                                                                                           "g"         \
-                                                                                                           "'"         \
-                                                                                                           " "         \
-                                                                                                           "i"         \
-                                                                                                           "n"         \
-                                                                                                           "p"         \
-                                                                                                           "u"         \
-                                                                                                           "t"         \
-                                                                                                           ":"         \
-                                                                                                           " "         \
-                                                                                                           "'"         \
-                                                                                                           "l"         \
-                                                                                                           "o"         \
-                                                                                                           "o"         \
-                                                                                                           "p"         \
-                                                                                                           ":"         \
-                                                                                                           "6"         \
-                                                                                                           "'" T(      \
-                                                                                                               "DT_"   \
-                                                                                                               "FLOA"  \
-                                                                                                               "T") " }\n"
+// for (i = 0; i < n; i++) { w = w + aT b; a = a * c; r = `read` }, where `read` is r + c, or r plus all of the sum.
+// `sum`: the addition, whose result is `sum_out`.
+#define LOOP(sum, sum_out, read) \
+  "library { function { signature { name: 'below'" ARGS RESULT("go", "DT_BOOL") " } " \
+  BINARY("less", "Less", "i", "n", "DT_INT32", "") \
+  PASSED("go", "less:z:0") " }" \
+  " function { signature { name: 'body'" ARGS RESULT("i_out", "DT_INT32") RESULT("n_out", "DT_INT32") \
+  RESULT("w_out", "DT_FLOAT") RESULT("a_out", "DT_FLOAT") RESULT("b_out", "DT_FLOAT") RESULT("c_out", "DT_FLOAT") \
+  RESULT("r_out", "DT_FLOAT") " }" \
+  " node_def { name: 'one' op: 'Const'" NUMBER("1") " }" \
+  BINARY("next", "AddV2", "i", "one:output:0", "DT_INT32", "") \
+  BINARY("product", "MatMul", "a", "b", "DT_FLOAT", ATTR("transpose_a", "b: true")) \
+  sum BINARY("scaled", "Mul", "a", "c", "DT_FLOAT", "") read \
+  PASSED("i_out", "next:z:0") PASSED("n_out", "n") PASSED("w_out", sum_out) PASSED("a_out", "scaled:z:0") \
+  PASSED("b_out", "b") PASSED("c_out", "c") PASSED("r_out", "read:z:0") " } }\n" \
+  INPUT("n", "DT_INT32") INPUT("w", "DT_FLOAT") INPUT("a", "DT_FLOAT") INPUT("b", "DT_FLOAT") INPUT("c", "DT_FLOAT") \
+  "node { name: 'zero' op: 'Const'" NUMBER("0") " }\n" \
+  "node { name: 'begin' op: 'EnsureShape' input: 'w'" T("DT_FLOAT") \
+  ATTR("shape", "shape { dim { size: 9 } dim { size: 35 } }") " }\n" \
+  "node { name: 'loop' op: 'While' input: 'zero' input: 'n' input: 'begin' input: 'a' input: 'b'" \
+  " input: 'c' input: 'c'" \
+  ATTR("cond", "func { name: 'below' }") ATTR("body", "func { name: 'body' }") \
+  ATTR("T", "list { type: DT_INT32 type: DT_INT32 type: DT_FLOAT type: DT_FLOAT type: DT_FLOAT type: DT_FLOAT type: " \
+            "DT_FLOAT }") " }\n" \
+  "node { name: 'sum' op: 'Neg' input: 'loop:2'" T("DT_FLOAT") " }\n" \
+  "node { name: 'read' op: 'Neg' input: 'loop:6'" T("DT_FLOAT") " }\n"
+#define ADDS BINARY("sum", "AddV2", "w", "product:product:0", "DT_FLOAT", "")
 #define READ_NOTHING BINARY("read", "AddV2", "r", "c", "DT_FLOAT", "")
-#define READ_SUM                                                                                                       \
-  " node_def { name: 'axes' op: 'Const'" ATTR("dtype", "type: DT_INT32")                                               \
-      ATTR("value",                                                                                                    \
-           "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 0 int_val: "                            \
-           "1 }") " }"                                                                                                 \
-                  " node_def { name: 'all' op: 'Sum' input: 'w' input: 'axes:output:0'" T("DT_FLOAT")                  \
-                      ATTR("Tidx", "type: DT_INT32") " }" BINARY("read", "AddV2", "r", "all:output:0", "DT_FLOAT", "")
+#define READ_SUM \
+  " node_def { name: 'axes' op: 'Const'" ATTR("dtype", "type: DT_INT32") \
+  ATTR("value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 0 int_val: 1 }") " }" \
+  " node_def { name: 'all' op: 'Sum' input: 'w' input: 'axes:output:0'" T("DT_FLOAT") \
+  ATTR("Tidx", "type: DT_INT32") " }" \
+  BINARY("read", "AddV2", "r", "all:output:0", "DT_FLOAT", "")
 
-#define SUM_OUT "z"
-static const char by_add[] = LOOP(BINARY("sum", "AddV2", "w", "product:product:0", "DT_FLOAT", ""), READ_NOTHING);
-static const char is_read[] = LOOP(BINARY("sum", "AddV2", "w", "product:product:0", "DT_FLOAT", ""), READ_SUM);
-#undef SUM_OUT
-#define SUM_OUT "sum"
-static const char by_add_n[] =
-    LOOP(BINARY("sum", "AddN", "w", "product:product:0", "DT_FLOAT", ATTR("N", "i: 2")), READ_NOTHING);
+static const char by_add[] = LOOP(ADDS, "sum:z:0", READ_NOTHING);
+static const char is_read[] = LOOP(ADDS, "sum:z:0", READ_SUM);
+static const char by_add_n[] = LOOP(
+  BINARY("sum", "AddN", "w", "product:product:0", "DT_FLOAT", ATTR("N", "i: 2")), "sum:sum:0", READ_NOTHING);
+// clang-format on
 
 enum { FEEDS = 5 };
 static void fill(struct tfc_tensor *t, int64_t rows, int64_t columns, uint32_t seed) {
