@@ -1,5 +1,6 @@
 # Runs the tests that every transport must pass (tests/common/transport.c) on MPI: three processes on this machine,
-# without and with delays.
+# without and with delays. Then what MPI's transport promises besides: messages wake a task that sleeps, and what is sent
+# at one moment travels together.
 #
 #   mpi_test.sh BUILD_FOLDER
 build=$1
