@@ -63,5 +63,11 @@ struct tfc_session {
   struct tfc_gate gate;
   struct tfc_queue_threads *queue_threads; // or NULL
 };
+// Whether one of the devices has a limit of memory. If so, loops do not run faster by holding more memory.
+static inline bool tfc_session_is_limited(const struct tfc_session *session) {
+  for (uint32_t d = 0; d < session->device_count; d++)
+    if (session->devices[d]->info.memory != UINT64_MAX) return true;
+  return false;
+}
 
 #endif

@@ -152,9 +152,7 @@ static int cores_of(const struct tfc_run *r, const struct tfc_run_item *item) {
 bool tfc_run_waits_for_others(const struct tfc_run *r, const struct tfc_run_item *item) {
   const struct tfc_dloop *loop = item->frame->f->loop;
   const int cores = cores_of(r, item);
-  // Together they hold more memory than one after the other.
-  for (uint32_t d = 0; d < r->session->device_count; d++)
-    if (r->session->devices[d]->info.memory != UINT64_MAX) return false;
+  if (tfc_session_is_limited(r->session)) return false; // together they hold more memory than one after the other
   // In a trace a device's operations come one after the other, so that their times do not add up to more than the
   // step's: with a trace, steps take as long as one after the other.
   return cores > 1 && loop->alike >= (uint32_t)cores && !r->nested && !r->partial && !r->copies && !r->step->trace;

@@ -564,11 +564,8 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   TFC_TRY(s, make_info(&m));
   TFC_TRY(s, tfc_dynamic_find_transfers(b, plan));
   if (m.d->inline_only) TFC_TRY(s, tfc_dynamic_find_loops(m.d, m.arena)); // copies nodes as they are now
-  // Terms that wait hold memory; without a limit there is enough.
-  bool limited = false;
-  for (uint32_t k = 0; k < plan->session->device_count; k++)
-    limited |= plan->session->devices[k]->info.memory != UINT64_MAX;
-  if (!limited) TFC_TRY(s, tfc_dynamic_find_loop_sums(m.d, m.g, m.arena));
+  // Products that wait hold memory.
+  if (!tfc_session_is_limited(plan->session)) TFC_TRY(s, tfc_dynamic_find_loop_sums(m.d, m.g, m.arena));
 out:
   free(m.elided);
   free(m.of_node);
