@@ -62,8 +62,8 @@ TFC_MUST_USE tfc_status tfc_queue_init(struct tfc_queue *q, struct tfc_device *d
 void tfc_queue_deinit(struct tfc_queue *q);                                      // after all entries have run
 TFC_MUST_USE tfc_status tfc_queue_submit(struct tfc_queue *q, const struct tfc_queue_entry *entry,
                                          const struct tfc_timepoint *waits, const struct tfc_timepoint *signals);
-TFC_MUST_USE tfc_status tfc_queue_post(struct tfc_queue *q,
-                                       struct tfc_task *task); // runs the task on the queue's thread
+// Runs the task on the queue's thread, as an entry that waits for nothing.
+TFC_MUST_USE tfc_status tfc_queue_post(struct tfc_queue *q, struct tfc_task *task);
 void tfc_queue_drain(struct tfc_queue *q); // returns when all entries that were submitted before have ended
 
 // Every thread that runs kernels calls this first. It makes the thread flush denormals to zero, and limits libraries

@@ -195,8 +195,8 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
                        struct tfc_groundwork **out) {
   tfc_status s = NULL;
   struct tfc_shape_override *overrides = calloc(2 * spec->feed_count + spec->crossing_count + 1u, sizeof *overrides);
-  struct tfc_output *feeds =
-      calloc(2 * spec->feed_count + 1u, sizeof *feeds); // with outputs that are fed beside a loop's result
+  // A feed of a loop's result is two outputs: the result, and what its readers read (tfc_lowered_result).
+  struct tfc_output *feeds = calloc(2 * spec->feed_count + 1u, sizeof *feeds);
   uint32_t feed_count = 0;
   struct tfc_groundwork *ground = calloc(1, sizeof *ground);
   if (!overrides || !feeds || !ground) TFC_TRY(s, tfc_status_no_memory("planning a step"));

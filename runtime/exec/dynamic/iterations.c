@@ -169,7 +169,8 @@ static void run_job(void *arg, int64_t begin, int64_t end) {
 static bool run_side_by_side(struct tfc_run *r, uint64_t *turns) {
   const uint32_t count = (uint32_t)r->loops.count, devices = r->session->device_count, outs = r->d->most_outputs + 2u;
   const size_t env_bytes = devices * sizeof(struct tfc_kernel_env), value_bytes = outs * sizeof(struct tfc_run_value);
-  struct side_job *jobs = calloc(count, sizeof *jobs + env_bytes + value_bytes); // and the memory of all of them
+  // One block: the jobs, then the environments of all jobs, then their values.
+  struct side_job *jobs = calloc(count, sizeof *jobs + env_bytes + value_bytes);
   if (!jobs) return false;
   struct tfc_kernel_env *envs = (void *)(jobs + count);
   struct tfc_run_value *values = (void *)(envs + (size_t)count * devices);
