@@ -49,10 +49,10 @@ static void format_left(char *text, size_t size, double seconds) {
 // Writes the line of a terminal with `width` columns. A text that has no room makes the bar shorter, and then loses
 // whole words. fraction below 0: it is not known.
 static void format_line(char *line, size_t size, int width, double fraction, const char *detail, const char *left) {
-  enum { CELLS = 24, LEAST_CELLS = 8 };
+  enum { CELLS = 24, LEAST_CELLS = 8, BESIDE = 18 }; // BESIDE: columns of the phase, of blanks, and four that stay free
   static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   char cells[CELLS * 4 + 8] = "";
-  int wide = CELLS, room = width - 11 - CELLS - 3 - (int)strlen(left) - 4, length = (int)strlen(detail);
+  int wide = CELLS, room = width - BESIDE - CELLS - (int)strlen(left), length = (int)strlen(detail);
   for (; length > room && wide > LEAST_CELLS; room++) wide--;
   if (room < 0) room = 0;
   if (length > room)
