@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +40,7 @@ static pid_t start(void) {
   fflush(NULL);
   const pid_t pid = fork();
   if (pid) return running = pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // a test that fails leaves nobody behind
   struct tfc_guard *guard = NULL;
   int code = 1;
   const struct sigaction action = {.sa_handler = on_signal};
@@ -55,20 +57,27 @@ static bool reads(const char *text, const char *key, unsigned long long *out) {
   const char *at = strstr(text, key);
   return at && sscanf(at + strlen(key), "%llx", out) == 1;
 }
-// Waits until a process sleeps and has no signal to handle.
+// Whether a process sleeps and has no signal to handle.
+static bool at_rest(const char *path) {
+  char text[4096];
+  unsigned long long own = 1, all = 1;
+  FILE *f = fopen(path, "r");
+  if (!f) give_up("a process has ended");
+  text[fread(text, 1, sizeof text - 1, f)] = 0;
+  fclose(f);
+  return strstr(text, "State:\tS") && reads(text, "SigPnd:", &own) && reads(text, "ShdPnd:", &all) && !own && !all;
+}
+// Waits until a process has handled the signals sent to it. It must be seen at rest twice: the kernel writes the state
+// before the signals, and a process that waits for its child is "sleeping" for a moment while it leaves that wait for
+// its handler. Seen once, it may be about to run the handler; without a signal to handle and asleep after that, it has.
 static void settle(pid_t pid) {
-  char path[64], text[4096];
+  char path[64];
   snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
   const int64_t end = late();
-  for (bool done = false; !done;) {
+  for (int seen = 0; seen < 2;) {
     if (tfc_now_ns() > end) give_up("a process does not come to rest");
-    unsigned long long own = 1, all = 1;
-    FILE *f = fopen(path, "r");
-    if (!f) give_up("a process has ended");
-    text[fread(text, 1, sizeof text - 1, f)] = 0;
-    fclose(f);
-    done = strstr(text, "State:\tS") && reads(text, "SigPnd:", &own) && reads(text, "ShdPnd:", &all) && !own && !all;
-    if (!done) tfc_sleep_ns(1000000);
+    seen = at_rest(path) ? seen + 1 : 0;
+    if (seen < 2) tfc_sleep_ns(1000000);
   }
 }
 static void ready(pid_t guard) {
