@@ -58,6 +58,11 @@ static tfc_status check_device(const struct tfc_machine_device *d) {
   if (!d->kind.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s' has no kind", TFC_STR_ARG(d->name));
   if (!isfinite(d->dispatch_us) || d->dispatch_us < 0 || d->dispatch_us > 1e12)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': dispatch is not a time", TFC_STR_ARG(d->name));
+  if (!isfinite(d->flops) || d->flops < 0)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': flops is not a rate", TFC_STR_ARG(d->name));
+  if (!isfinite(d->memory_bandwidth) || d->memory_bandwidth < 0)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': memory_bandwidth is not a bandwidth",
+                           TFC_STR_ARG(d->name));
   for (uint32_t i = 0; i < d->slowdown_count; i++)
     if (!(d->slowdown[i] > 0 && d->slowdown[i] <= 1e6))
       return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': slowdown %g is not a factor above 0",

@@ -17,7 +17,11 @@
 struct reader {
   const char *path;
   yaml_document_t document;
+  size_t points; // of all curves so far
 };
+
+// Aliases ("*name") let a short file repeat a long list, and keys are compared with each other: both are limited.
+enum { MOST_KEYS = 64, MOST_POINTS = 1 << 20 };
 
 static unsigned long line_of(const yaml_node_t *node) {
   return (unsigned long)node->start_mark.line + 1;
@@ -49,6 +53,7 @@ static yaml_node_t *field(struct reader *r, const yaml_node_t *map, const char *
 // duplicate key is an error.
 static tfc_status check_keys(struct reader *r, const yaml_node_t *map, const char *const *known) {
   const yaml_node_pair_t *start = map->data.mapping.pairs.start;
+  if (map->data.mapping.pairs.top - start > MOST_KEYS) FAIL_AT(map, "a mapping has more than %d keys", MOST_KEYS);
   for (const yaml_node_pair_t *p = start; p < map->data.mapping.pairs.top; p++) {
     const yaml_node_t *key = yaml_document_get_node(&r->document, p->key);
     if (key->type != YAML_SCALAR_NODE) FAIL_AT(key, "a key is not a word");
@@ -71,6 +76,8 @@ static tfc_status scalar(struct reader *r, const yaml_node_t *map, const char *n
   if (!value) return NULL;
   if (value->type != YAML_SCALAR_NODE) FAIL_AT(value, "%s is not a single value", name);
   *out = text_of(value);
+  // A zero byte, which "\0" stands for, would end names early wherever they are printed.
+  if (memchr(out->data, 0, out->size)) FAIL_AT(value, "%s contains a zero byte", name);
   return NULL;
 }
 #define READ_UNIT(function, type)                                                                                      \
@@ -206,6 +213,8 @@ static tfc_status read_device(struct reader *r, const yaml_node_t *map, struct t
 
 static tfc_status read_curve(struct reader *r, const yaml_node_t *curve, struct tfc_machine *m, struct tfc_link *l) {
   size_t count = length_of(curve);
+  r->points += count;
+  if (r->points > MOST_POINTS) FAIL_AT(curve, "the curves have more than %d points", MOST_POINTS);
   struct tfc_link_point *points = TFC_ARENA_ARRAY(&m->arena, struct tfc_link_point, count + 1);
   if (!points) return tfc_status_no_memory("a machine");
   if (!count) FAIL_AT(curve, "the curve is empty");
@@ -327,10 +336,36 @@ tfc_status tfc_machine_read(const char *path, struct tfc_machine **out) {
   return s;
 }
 
-// Strings are written as in JSON, which YAML reads as double-quoted strings.
+// Strings are written as in JSON, which YAML reads as double-quoted strings, except that more characters are escaped:
+// those that libyaml refuses or takes for line breaks unless they are escaped, and brackets, which check_brackets()
+// counts wherever they are.
+static void add_string(struct tfc_text *t, tfc_str value) {
+  struct tfc_text json = {0};
+  tfc_json_add_string(&json, value);
+  t->failed |= json.failed;
+  for (size_t i = 0; i < json.size; i++) {
+    const unsigned char *c = (const unsigned char *)json.data + i;
+    unsigned code = 0;
+    size_t size = 1;
+    if (strchr("[]{}\x7f", c[0]))
+      code = c[0];
+    else if (c[0] == 0xc2 && c[1] < 0xa0) // U+0080 to U+009F
+      code = c[1], size = 2;
+    else if (c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9)) // U+2028, U+2029
+      code = 0x2000 + c[2] - 0x80, size = 3;
+    else if (c[0] == 0xef && ((c[1] == 0xbb && c[2] == 0xbf) || (c[1] == 0xbf && c[2] >= 0xbe))) // U+FEFF, FFFE, FFFF
+      code = 0xf000 + ((c[1] & 0x3fu) << 6) + (c[2] & 0x3fu), size = 3;
+    if (code)
+      tfc_text_printf(t, "\\u%04x", code);
+    else
+      tfc_text_add(t, (tfc_str){json.data + i, 1});
+    i += size - 1;
+  }
+  tfc_text_deinit(&json);
+}
 static void add_field(struct tfc_text *t, const char *name, tfc_str value) {
   tfc_text_printf(t, ", %s: ", name);
-  tfc_json_add_string(t, value);
+  add_string(t, value);
 }
 static void add_number(struct tfc_text *t, const char *name, double value, const char *unit) {
   tfc_text_printf(t, ", %s: ", name);
@@ -345,7 +380,7 @@ tfc_status tfc_machine_format(const struct tfc_machine *m, struct tfc_text *out)
   for (uint32_t i = 0; i < m->device_count; i++) {
     const struct tfc_machine_device *d = &m->devices[i];
     tfc_text_add(&t, TFC_STR("  - {name: "));
-    tfc_json_add_string(&t, d->name);
+    add_string(&t, d->name);
     add_field(&t, "kind", d->kind);
     if (d->memory != TFC_NO_LIMIT) tfc_text_printf(&t, ", memory: %llu", (unsigned long long)d->memory);
     if (d->host.data) add_field(&t, "host", d->host);
@@ -364,7 +399,7 @@ tfc_status tfc_machine_format(const struct tfc_machine *m, struct tfc_text *out)
   for (uint32_t i = 0; i < m->link_count; i++) {
     const struct tfc_link *l = &m->links[i];
     tfc_text_add(&t, TFC_STR("  - {from: "));
-    tfc_json_add_string(&t, l->from);
+    add_string(&t, l->from);
     add_field(&t, "to", l->to);
     if (l->hosts) tfc_text_printf(&t, ", hosts: %s", l->hosts == TFC_HOSTS_SAME ? "same" : "different");
     add_number(&t, "latency", l->latency_us, "us");

@@ -80,7 +80,7 @@ tfc_status tfc_parse_bytes(tfc_str text, uint64_t *out_bytes) {
     return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not a size", TFC_STR_ARG(text));
   if (u->factor == 1 && value != floor(value))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not a whole number of bytes", TFC_STR_ARG(text));
-  *out_bytes = (uint64_t)floor(value + 0.5);
+  *out_bytes = (uint64_t)round(value); // adding 0.5 would round odd numbers above 2^52
   return NULL;
 }
 
@@ -94,7 +94,7 @@ tfc_status tfc_parse_bandwidth(tfc_str text, double *out_bytes_per_s) {
   else if (n)
     unit[0] = '?', unit[1] = 0;
   const struct unit *u = find_unit(byte_units, unit);
-  if (!u || !(value > 0))
+  if (!u || !(value > 0) || !isfinite(value * u->factor))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not a bandwidth (as in 12GB/s)", TFC_STR_ARG(text));
   *out_bytes_per_s = value * u->factor;
   return NULL;
@@ -105,7 +105,7 @@ tfc_status tfc_parse_time_us(tfc_str text, double *out_us) {
   double value;
   TFC_RETURN_IF_ERROR(number_and_unit(text, &value, unit));
   const struct unit *u = find_unit(time_units, unit);
-  if (!u || value < 0)
+  if (!u || value < 0 || !isfinite(value * u->factor))
     return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not a time (as in 10us, 90s, 10m)", TFC_STR_ARG(text));
   *out_us = value * u->factor;
   return NULL;

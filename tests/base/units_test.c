@@ -28,6 +28,8 @@ static void test_bytes(void **state) {
               {"1TiB", UINT64_C(1099511627776)},
               {"0.0006kB", 1}, // rounded to a byte
               {"1e3", 1000},
+              {"4503599627370497", UINT64_C(4503599627370497)}, // 2^52 + 1: with 0.5 more it would be rounded to even
+              {"9007199254740991", UINT64_C(9007199254740991)},
               {"9.1e18", UINT64_C(9100000000000000000)}};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     uint64_t bytes = 5;
@@ -95,6 +97,8 @@ static void test_rates_and_times(void **state) {
              {"5/s", 5, NAN, NAN},
              {"5B/s", 5, NAN, NAN},
              {"12GB", NAN, NAN, NAN},
+             {"1e307kB/s", NAN, NAN, NAN}, // more than a double can hold
+             {"1e305min", NAN, NAN, NAN},
              {"5B", NAN, NAN, NAN},
              {"5 km/s", NAN, NAN, NAN},
              {"7us", NAN, 7, NAN},

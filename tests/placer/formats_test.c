@@ -165,6 +165,9 @@ static void test_bad_machines(void **state) {
       {MACHINE "  - {name: x, kind: k, slowdown: [1, 0]}\n", "slowdown"},
       {MACHINE "  - {name: x, kind: k, memory: 0.5}\n", "memory: '0.5' is not a whole number"},
       {MACHINE "  - {name: x, kind: k, dispatch: -2us}\n", "dispatch"},
+      {MACHINE "  - {name: x, kind: k, flops: -1}\n", "flops is not a rate"},
+      {MACHINE "  - {name: x, kind: k, memory_bandwidth: 1e307kB/s}\n", "memory_bandwidth: '1e307kB/s' is not"},
+      {MACHINE "  - {name: \"x\\0y\", kind: k}\n", "line 4: name contains a zero byte"},
       {MACHINE "  - {name: x, kind: k}\nlinks: 3\n", "links"},
       {MACHINE "  - {name: x, kind: k\n\n\n", "line 4: the '{' there is not closed"},
       {"format: tfc-machine\nversion: 1\ndevices: [\n  {name: x, kind: k}\n", "line 3: the '[' there is not closed"},
@@ -225,6 +228,70 @@ static void test_machine(void **state) {
   tfc_text_deinit(&more);
   tfc_machine_free(m);
   tfc_machine_free(again);
+}
+
+// Whatever characters a name has, it is read from what was written: libyaml refuses some characters, takes others for
+// the end of a line, and more than 256 open brackets are refused, also within names.
+static void test_machine_names(void **state) {
+  (void)state;
+  static const struct {
+    const char *written, *name;
+  } cases[] = {{"\\x7f", "\x7f"},
+               {"\\x81", "\xc2\x81"},
+               {"\\N", "\xc2\x85"},
+               {"\\_", "\xc2\xa0"},
+               {"\\L", "\xe2\x80\xa8"},
+               {"\\P", "\xe2\x80\xa9"},
+               {"\\uFEFF", "\xef\xbb\xbf"},
+               {"\\uFFFE", "\xef\xbf\xbe"},
+               {"\\uFFFF", "\xef\xbf\xbf"},
+               {"\\r\\n\\t\\e", "\r\n\t\x1b"},
+               {"\\U0010FFFF", "\xf4\x8f\xbf\xbf"},
+               {"[[[{]]}", "[[[{]]}"},
+               {"\\\\u0041", "\\u0041"},
+               {"'#: ,&*!%@`", "'#: ,&*!%@`"},
+               {"\xc3\xa4\xe2\x82\xac", "\xc3\xa4\xe2\x82\xac"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tfc_machine *m = NULL, *again = NULL;
+    struct tfc_text file = {0}, text = {0}, more = {0};
+    tfc_text_printf(&file,
+                    MACHINE "  - {name: \"%s:0\", kind: \"%s\", count: 200, host: \"%s\", tensorflow: \"%s:0\"}\n"
+                            "links:\n  - {from: \"%s*\", to: \"*%s\", wire: \"%s\"}\n",
+                    cases[i].written, cases[i].written, cases[i].written, cases[i].written, cases[i].written,
+                    cases[i].written, cases[i].written);
+    assert_ok(tfc_machine_parse((tfc_str){file.data, file.size}, "m.yaml", &m));
+    assert_ok(tfc_machine_format(m, &text));
+    assert_ok(tfc_machine_parse((tfc_str){text.data, text.size}, "again", &again));
+    assert_ok(tfc_machine_format(again, &more));
+    assert_string_equal(text.data, more.data);
+    assert_int_equal(again->device_count, 200);
+    assert_true(tfc_str_is(again->devices[7].kind, cases[i].name));
+    assert_true(tfc_str_is(again->links[0].wire, cases[i].name));
+    tfc_text_deinit(&file);
+    tfc_text_deinit(&text);
+    tfc_text_deinit(&more);
+    tfc_machine_free(m);
+    tfc_machine_free(again);
+  }
+}
+
+// What a short file can make long, by aliases or by many keys that are compared with each other, is limited.
+static void test_machine_bombs(void **state) {
+  (void)state;
+  struct tfc_machine *m = NULL;
+  struct tfc_text text = {0};
+  tfc_text_printf(&text, MACHINE "  - {name: x, kind: k}\nlinks:\n  - &a {from: x, to: x, curve: [[0, 0]");
+  for (int i = 1; i < 2000; i++) tfc_text_printf(&text, ",[%d,1]", i);
+  tfc_text_printf(&text, "]}\n");
+  for (int i = 0; i < 2000; i++) tfc_text_printf(&text, "  - *a\n");
+  assert_fails(tfc_machine_parse((tfc_str){text.data, text.size}, "m.yaml", &m), TFC_INVALID_ARGUMENT,
+               "the curves have more than 1048576 points");
+  tfc_text_deinit(&text);
+  tfc_text_printf(&text, "format: tfc-machine\nversion: 1\n");
+  for (int i = 0; i < 100; i++) tfc_text_printf(&text, "key%d: 1\n", i);
+  assert_fails(tfc_machine_parse((tfc_str){text.data, text.size}, "m.yaml", &m), TFC_INVALID_ARGUMENT,
+               "a mapping has more than 64 keys");
+  tfc_text_deinit(&text);
 }
 
 // Step times of hours are written with all picoseconds, although a double of microseconds has fewer digits.
@@ -428,6 +495,8 @@ int main(void) {
       cmocka_unit_test(test_graph),
       cmocka_unit_test(test_bad_machines),
       cmocka_unit_test(test_machine),
+      cmocka_unit_test(test_machine_names),
+      cmocka_unit_test(test_machine_bombs),
       cmocka_unit_test(test_placement),
       cmocka_unit_test(test_long_steps),
       cmocka_unit_test(test_exit_codes),
