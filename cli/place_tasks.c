@@ -77,40 +77,10 @@ static void say_failure(void *arg, int code, const char *why) {
 
 // Finds the devices that this task opens: those among the names in --devices that are its own.
 static tfc_status find_list(struct place_tasks *t) {
-  struct tfc_text list = {0};
   const char *devices = t->o.devices;
   t->patterns = devices && strchr(devices, '/');
-  if (!t->patterns) {
-    t->list = tfc_format("%s", devices ? devices : "cpu:0");
-    return t->list ? NULL : tfc_status_no_memory(NULL);
-  }
-  for (const char *at = devices; *at;) {
-    const size_t size = strcspn(at, ",");
-    const tfc_str pattern = {at, size};
-    at += size + (at[size] == ',');
-    const char *type = memmem(pattern.data, size, "/device:", 8);
-    if (!type)
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s' is not /job:NAME/task:N/device:TYPE:N, with * for any",
-                             TFC_STR_ARG(pattern));
-    const tfc_str task = {pattern.data, (size_t)(type - pattern.data)};
-    const tfc_str device = tfc_str_sub(pattern, task.size + 8, SIZE_MAX);
-    const bool gpu = tfc_str_starts(device, "GPU:");
-    const tfc_str number = tfc_str_sub(device, 4, SIZE_MAX);
-    int64_t index = 0;
-    if (!gpu && !tfc_str_starts(device, "CPU:"))
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s': devices of tasks are CPU:N or GPU:N", TFC_STR_ARG(pattern));
-    if (tfc_str_is(number, "*") && gpu)
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "'%.*s': name GPUs by their numbers", TFC_STR_ARG(pattern));
-    if (!tfc_str_is(number, "*")) TFC_RETURN_IF_ERROR(tfc_parse_i64(number, &index));
-    if (!tfc_glob_match(task, tfc_str_from(t->name))) continue;
-    if (gpu)
-      tfc_text_printf(&list, "%sgpu:%lld", list.size ? "," : "", (long long)index);
-    else
-      tfc_text_printf(&list, index > 0 ? "%scpu:0-%lld" : "%scpu:%lld", list.size ? "," : "", (long long)index);
-  }
-  t->list =
-      list.failed ? NULL : tfc_format("%s", list.data ? list.data : "cpu:0"); // a task that only serves opens its CPU
-  tfc_text_deinit(&list);
+  if (t->patterns) return cli_task_devices(devices, t->name, &t->list);
+  t->list = tfc_format("%s", devices ? devices : "cpu:0");
   return t->list ? NULL : tfc_status_no_memory(NULL);
 }
 

@@ -58,6 +58,9 @@ TFC_MUST_USE tfc_status run_step(const struct run_setup *setup, const struct tfc
 // what the host allocated since the session was created (feeds, plans). If the driver does not count, returns the
 // planned memory.
 uint64_t run_setup_peak(const struct run_setup *setup, const struct tfc_plan_info *info, uint32_t d);
+// Chooses the type in which GPUs compute products: the flags decide; without one, the placement file does (`said`), so
+// that steps run as they were measured.
+tfc_math run_choose_math(const struct run_options *options, tfc_math said);
 // the type in which its GPUs compute products; NULL: there is no GPU
 const char *run_math(const struct run_setup *setup);
 
@@ -76,7 +79,9 @@ TFC_MUST_USE tfc_status run_script(struct run_setup *setup);     // --run SCRIPT
 TFC_MUST_USE tfc_status run_measure(struct run_setup *setup);    // --steps
 TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, if given: one after the other
 TFC_MUST_USE tfc_status run_restore(struct run_setup *setup, const char *prefix); // --checkpoint (or NULL), SavedModels
-TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix);    // --save-checkpoint
+// --checkpoint of a job of several tasks. One task calls it, after initialisers and while no other task takes steps.
+TFC_MUST_USE tfc_status run_restore_tasks(const struct run_setup *setup, const char *prefix);
+TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix); // --save-checkpoint
 // The same after a signal; `stopped`: the error that ended the steps. Returns it, with where the variables are.
 TFC_MUST_USE tfc_status run_save_stopped(struct run_setup *setup, const char *prefix, tfc_status stopped);
 // For --restarts: starts the processes of the job, and starts them again after a failure. Returns the exit code of the

@@ -2,6 +2,7 @@
 // also after a signal.
 #include "cli/program.h"
 #include "cli/run.h"
+#include "cli/run_variables.h"
 #include "cli/untrusted.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/exec/model.h"
@@ -31,6 +32,14 @@ tfc_status run_restore(struct run_setup *setup, const char *prefix) {
   if (!g->variables_prefix.size) return NULL;
   TFC_RETURN_IF_ERROR(tfc_session_load_model(setup->session, g, setup->placement, !prefix));
   tfc_say("%.*s: loaded", TFC_STR_ARG(g->path));
+  return NULL;
+}
+
+tfc_status run_restore_tasks(const struct run_setup *setup, const char *prefix) {
+  size_t restored, all;
+  tfc_status s = run_variables_restore(setup, prefix, false, &restored, &all);
+  if (s) return tfc_status_annotate(s, "--checkpoint");
+  tfc_say("%s: %zu of %zu variables restored", prefix, restored, all);
   return NULL;
 }
 

@@ -11,6 +11,9 @@
 #include "cli/run.h"
 #include "cli/run_replicas.h"
 #include "cli/task.h"
+#include "placer/model/placed.h"
+#include "placer/tasks/machine.h"
+#include "runtime/graph/export.h"
 #include "runtime/graph/import.h"
 #include "runtime/pass/pass.h"
 
@@ -20,7 +23,8 @@ struct job {
   struct tfc_cluster_spec spec;
   struct tfc_member *member;
   struct run_setup setup;
-  char *graph, *script, *out;
+  char *graph, *script, *out, *placement;
+  struct tfc_placed placed; // --placement, as its file has it
   char name[TFC_TASK_TEXT];
   struct tfc_guard *guard; // the parent process that reports a crash (cli/guard.h); NULL: there is none
   atomic_bool told;
@@ -93,8 +97,25 @@ static void stop(void *arg) {
   tfc_program_stop();
 }
 
+// Reads --placement, and finds the devices that the file names for this task. `out` is --devices, if that is given.
+static tfc_status find_devices(struct job *job, char **out) {
+  const struct run_options *o = job->options;
+  if (job->placement) TFC_RETURN_IF_ERROR(tfc_placed_read(job->placement, NULL, &job->placed));
+  if (!o->devices && job->placement) {
+    tfc_status s = cli_task_devices(job->placed.devices, job->name, out);
+    if (tfc_status_code(s) != TFC_INVALID_ARGUMENT) return s;
+    tfc_status unknown =
+        tfc_status_make(TFC_UNAVAILABLE, "%s: %s", job->placement, tfc_status_message(s)); // no task has such a device
+    tfc_status_free(s);
+    return unknown;
+  }
+  *out = tfc_format("%s", o->devices ? o->devices : "cpu:0");
+  return *out ? NULL : tfc_status_no_memory(NULL);
+}
+
 static tfc_status join(struct job *job) {
   tfc_status s = NULL;
+  char *devices = NULL;
   struct tfc_transport *t = NULL;
   struct cli_task_mask mask;
   const struct run_options *o = job->options;
@@ -109,6 +130,11 @@ static tfc_status join(struct job *job) {
   job->graph = expand(o->graph, task);
   if (!job->graph) TFC_TRY(s, tfc_status_no_memory(NULL));
   job->own.graph = job->graph;
+  if (o->placement) {
+    job->placement = expand(o->placement, task);
+    if (!job->placement) TFC_TRY(s, tfc_status_no_memory(NULL));
+    job->own.placement = job->placement;
+  }
   if (o->script) {
     job->script = script_of(o->script, task);
     job->out = tfc_format("%s/%s.%u", o->out, task->job, task->index);
@@ -119,9 +145,10 @@ static tfc_status join(struct job *job) {
   // If --graph contains {job} or {task}, a task whose file does not exist only serves other tasks. Otherwise a missing
   // file is an error.
   const bool has_graph = strcmp(job->graph, o->graph) == 0 || access(job->graph, F_OK) == 0;
-  TFC_TRY(s, tfc_devices_open(o->devices ? o->devices : "cpu:0", NULL, 0, &job->setup.devices));
-  const struct tfc_device_set *devices = &job->setup.devices;
-  if (devices->count == 1 && devices->devices[0]->info.cores == 1) cli_task_leave_cores(&mask);
+  TFC_TRY(s, find_devices(job, &devices));
+  TFC_TRY(s, tfc_devices_open(devices, NULL, 0, &job->setup.devices));
+  const struct tfc_device_set *set = &job->setup.devices;
+  if (set->count == 1 && set->devices[0]->info.cores == 1) cli_task_leave_cores(&mask);
   const struct tfc_member_options options = {.spec = &job->spec,
                                              .transport = t,
                                              .devices = &job->setup.devices,
@@ -146,7 +173,38 @@ static tfc_status join(struct job *job) {
 out:
   if (s && t) cli_failure_leave(o->supervise, tfc_exit_code(s), job->name, tfc_status_message(s));
   cli_task_close(t, "tfc-run", job->name, s);
+  free(devices);
   return s;
+}
+
+// Gives the graph's nodes the devices of the placement file, as device strings.
+static tfc_status place(struct job *job) {
+  tfc_status s = NULL;
+  struct tfc_graph *g = job->setup.graph;
+  struct tfc_machine *machine = NULL;
+  uint16_t *placement = NULL;
+  tfc_str *device = calloc(g->node_count + 1u, sizeof *device);
+  if (!device) return tfc_status_no_memory("--placement");
+  job->placed.graph = g;
+  TFC_TRY(s, tfc_task_machine(job->member, &job->spec, NULL, NULL, 0, &machine));
+  TFC_TRY(s, tfc_placed_assign_machine(&job->placed, machine, &placement));
+  for (uint32_t i = 0; i < g->node_count; i++) device[i] = machine->devices[placement[i]].name;
+  TFC_TRY(s, tfc_graph_set_devices(g, device));
+  job->own.execution.gpu_math = (int)run_choose_math(&job->own, job->placed.gpu_math);
+out:
+  tfc_machine_free(machine);
+  free(device), free(placement);
+  return s;
+}
+
+// --checkpoint before scripts: their first task restores, when all have run what --init names.
+static tfc_status restore_for_scripts(struct job *job) {
+  bool first = true;
+  if (!job->own.checkpoint) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_member_barrier(job->member, "--init has run", tfc_program_cancel()));
+  for (uint32_t r = 0; r < tfc_member_rank(job->member); r++) first = first && !tfc_member_is_client(job->member, r);
+  if (first) TFC_RETURN_IF_ERROR(run_restore_tasks(&job->setup, job->own.checkpoint));
+  return tfc_member_barrier(job->member, "--checkpoint is restored", tfc_program_cancel());
 }
 
 static tfc_status open_session(struct job *job) {
@@ -158,6 +216,7 @@ static tfc_status open_session(struct job *job) {
   setup->file = setup->graph;
   tfc_graph_retain(setup->file);
   TFC_RETURN_IF_ERROR(tfc_lower_loaded(&setup->graph));
+  if (job->placement) TFC_RETURN_IF_ERROR(place(job));
   if (job->own.replicas) return NULL; // run_train makes another graph first
   return tfc_cluster_session_create(job->member, setup->graph, &job->own.execution, &setup->cluster);
 }
@@ -167,6 +226,7 @@ static tfc_status run_own(struct job *job) {
   TFC_RETURN_IF_ERROR(open_session(job));
   if (!job->own.script) return run_train(&job->setup, job->chief, &job->stopped);
   TFC_RETURN_IF_ERROR(run_initialise(&job->setup));
+  TFC_RETURN_IF_ERROR(restore_for_scripts(job));
   return run_script(&job->setup);
 }
 
@@ -237,6 +297,7 @@ int run_cluster(const struct run_options *o, char **argv) {
   tfc_member_free(job.member);
   tfc_devices_close(&devices);
   tfc_cluster_spec_deinit(&job.spec);
-  free(job.graph), free(job.script), free(job.out);
+  tfc_placed_deinit(&job.placed);
+  free(job.graph), free(job.script), free(job.out), free(job.placement);
   return code;
 }

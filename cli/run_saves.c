@@ -1,6 +1,5 @@
-// Variables are saved by fetching them in one step. They are restored in one step, too, which runs their initial
-// assignments with fed values. What operations keep from step to step beside variables is in a text file beside the
-// checkpoint, model.ckpt-STEPS.state, which TensorFlow does not read.
+// What operations keep from step to step beside variables is in a text file beside the checkpoint,
+// model.ckpt-STEPS.state, which TensorFlow does not read.
 #include "cli/run_saves.h"
 
 #include <stdio.h>
@@ -9,58 +8,11 @@
 #include <unistd.h>
 
 #include "cli/program.h"
-#include "cli/run_replicas.h"
+#include "cli/run_variables.h"
 #include "runtime/base/file.h"
 #include "runtime/base/line.h"
-#include "runtime/exec/model.h"
-#include "runtime/exec/model_checkpoint.h"
 #include "runtime/exec/saved_state.h"
 #include "runtime/ops/saved.h"
-
-struct variable { // of the graph
-  tfc_str name;
-  struct tfc_output value; // the output that is fetched to save the variable
-  uint32_t assign;         // the variable's first assignment, and the tensor that it assigns
-  struct tfc_output given;
-  bool copy; // it is a replica's copy of the variable `name`
-};
-typedef TFC_ARRAY(struct variable) variables;
-
-// Finds the variables that a checkpoint keeps, or those that are local.
-static tfc_status find(const struct run_setup *setup, bool local, variables *out) {
-  const struct tfc_graph *g = setup->graph;
-  for (uint32_t i = 0; i < tfc_graph_file_nodes(g); i++) {
-    const struct tfc_node *n = &g->nodes[i];
-    if (!n->def || !(n->def->flags & TFC_OP_VARIABLE) || tfc_node_role(n) == TFC_ROLE_TEMPORARY) continue;
-    const tfc_str shared = tfc_node_attr_string(g, n, "shared_name", "");
-    struct variable v = {.name = shared.size ? shared : n->name, .value = TFC_NO_OUTPUT, .assign = TFC_NONE};
-    if (tfc_step_is_local_variable(g, v.name) != local) continue;
-    const tfc_str original = setup->mirrors && !local ? run_replicas_original(v.name) : v.name;
-    v.copy = original.size != v.name.size;
-    v.name = original;
-    const bool reference = tfc_dtype_is_ref(g->output_dtypes[n->output_begin]);
-    if (reference) v.value = (struct tfc_output){i, 0};
-    for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++) {
-      const struct tfc_consumer *k = &g->consumers[c];
-      const struct tfc_node *reader = &g->nodes[k->node];
-      if (k->input != 0) continue;
-      if (!reference && v.value.node == TFC_NONE && tfc_node_role(reader) == TFC_ROLE_READ &&
-          !(local && reader->control_count)) // what it waits for would run, too
-        v.value = (struct tfc_output){k->node, 0};
-      if (v.assign == TFC_NONE && tfc_node_role(reader) == TFC_ROLE_ASSIGN) {
-        v.assign = k->node;
-        v.given = tfc_node_inputs(g, reader)[1];
-      }
-    }
-    const bool usable = v.value.node != TFC_NONE && v.assign != TFC_NONE;
-    if (!usable && local) continue; // nothing in the graph reads it, or it is set in another way
-    if (!usable)
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "--supervise: nothing in the graph %s the variable '%.*s'",
-                             v.assign == TFC_NONE ? "assigns" : "reads", TFC_STR_ARG(v.name));
-    if (!tfc_array_push(out, v)) return tfc_status_no_memory("a checkpoint");
-  }
-  return NULL;
-}
 
 // --- The file `checkpoint` -------------------------------------------------------------------------------------------
 static tfc_status write_state(const struct run_saves *s) {
@@ -144,10 +96,10 @@ static void drop_unsaved(struct run_saves *s, const struct tfc_text *state, stru
 static tfc_status keep_local_variables(const struct run_saves *s) {
   tfc_status status = NULL;
   struct tfc_text lines = {0}, *out = &lines;
-  variables all = {0};
-  TFC_TRY(status, find(s->setup, true, &all));
+  run_variables all = {0};
+  TFC_TRY(status, run_variables_find(s->setup, true, &all));
   for (size_t i = 0; i < all.count; i++) {
-    const struct variable *v = &all.data[i];
+    const struct run_variable *v = &all.data[i];
     struct tfc_tensor value = {0};
     status = run_step(s->setup, &(struct tfc_run_spec){.fetches = &v->value, .fetch_count = 1}, NULL, &value,
                       &(struct tfc_run_options){.cancel = tfc_program_cut_off()});
@@ -175,16 +127,16 @@ out:
 
 tfc_status run_saves_restore_own(struct run_saves *s) {
   tfc_status status = NULL;
-  variables all = {0};
+  run_variables all = {0};
   char *lines = tfc_cluster_session_kept(s->setup->cluster);
   tfc_str text = tfc_str_from(lines ? lines : "");
-  TFC_TRY(status, find(s->setup, true, &all));
+  TFC_TRY(status, run_variables_find(s->setup, true, &all));
   for (tfc_str line; tfc_line_next(&text, &line);) {
     tfc_state_word(&line); // "variable"
     const tfc_str whole = line, name = tfc_state_word(&line);
     bool found = false;
     for (size_t i = 0; i < all.count && !found; i++) {
-      const struct variable *v = &all.data[i];
+      const struct run_variable *v = &all.data[i];
       struct tfc_tensor value = {0};
       struct tfc_saved in = {.words = tfc_str_sub(whole, name.size, SIZE_MAX)};
       if (!tfc_str_equal(v->name, name)) continue;
@@ -266,59 +218,16 @@ void run_saves_close(struct run_saves *s) {
 
 tfc_status run_saves_restore(struct run_saves *s) {
   tfc_status status = NULL;
-  const struct tfc_graph *g = s->setup->graph;
-  variables all = {0};
-  struct tfc_checkpoint *c = NULL;
-  struct tfc_output *feeds = NULL;
-  struct tfc_tensor *values = NULL;
-  uint32_t *targets = NULL;
-  tfc_str *fed = NULL; // the variable whose value each feed has
-  size_t count = 0;
+  size_t restored, all;
+  if (!s->steps) return NULL;
   char *prefix = tfc_format("%s/model.ckpt-%lld", s->folder, (long long)s->steps);
-  if (!s->steps) goto out;
-  if (!prefix) {
-    status = tfc_status_no_memory("a checkpoint");
-    goto out;
-  }
-  TFC_TRY(status, find(s->setup, false, &all));
-  TFC_TRY(status, tfc_checkpoint_open(prefix, &c));
-  feeds = calloc(all.count + 1, sizeof *feeds);
-  values = calloc(all.count + 1, sizeof *values);
-  targets = calloc(all.count + 1, sizeof *targets);
-  fed = calloc(all.count + 1, sizeof *fed);
-  if (!feeds || !values || !targets || !fed) {
-    status = tfc_status_no_memory("a checkpoint");
-    goto out;
-  }
-  for (size_t i = 0; i < all.count; i++) {
-    const struct variable *v = &all.data[i];
-    bool found = false;
-    size_t same = 0; // two variables that are initialised from the same tensor cannot be restored to different values
-    while (same < count && (feeds[same].node != v->given.node || feeds[same].index != v->given.index)) same++;
-    if (same < count && !tfc_str_equal(fed[same], v->name))
-      TFC_FAIL(
-          status, TFC_UNIMPLEMENTED,
-          "--supervise: the variables '%.*s' and '%.*s' have one initial value between them, and cannot be restored "
-          "apart",
-          TFC_STR_ARG(fed[same]), TFC_STR_ARG(v->name));
-    targets[i] = v->assign;
-    if (same < count) continue;
-    TFC_TRY(status, tfc_checkpoint_read_variable(c, g, v->name, &values[count], &found));
-    if (!found) TFC_FAIL(status, TFC_INVALID_ARGUMENT, "%s: it has no variable '%.*s'", prefix, TFC_STR_ARG(v->name));
-    fed[count] = v->name;
-    feeds[count++] = v->given;
-  }
-  const struct tfc_run_spec spec = {
-      .feeds = feeds, .feed_count = (uint32_t)count, .targets = targets, .target_count = (uint32_t)all.count};
-  TFC_TRY(status, run_step(s->setup, &spec, values, NULL, &(struct tfc_run_options){.cancel = tfc_program_cancel()}));
+  if (!prefix) return tfc_status_no_memory("a checkpoint");
+  TFC_TRY(status, run_variables_restore(s->setup, prefix, true, &restored, &all));
   TFC_TRY(status, restore_state_of_operations(s, prefix));
-  tfc_say("%s: %zu variables restored", prefix, count);
+  tfc_say("%s: %zu variables restored", prefix, restored);
 out:
-  if (status && prefix && s->steps) status = tfc_status_annotate(status, "restoring %s", prefix);
-  for (size_t i = 0; values && i < all.count; i++) tfc_tensor_release(&values[i]);
-  free(feeds), free(values), free(targets), free(fed), free(prefix);
-  tfc_checkpoint_close(c);
-  tfc_array_free(&all);
+  if (status) status = tfc_status_annotate(status, "restoring %s", prefix);
+  free(prefix);
   return status;
 }
 
@@ -333,33 +242,11 @@ static void remove_save(const char *folder, int64_t steps) {
 
 static tfc_status write_files(struct run_saves *s, int64_t steps, const struct tfc_text *unsaved) {
   tfc_status status = NULL;
-  variables all = {0};
-  struct tfc_arena arena = {0};
+  size_t saved;
   char *prefix = tfc_format("%s/model.ckpt-%lld", s->folder, (long long)steps);
-  struct tfc_output *fetches = NULL;
-  struct tfc_tensor *values = NULL;
-  struct tfc_checkpoint_item *items = NULL;
-  TFC_TRY(status, find(s->setup, false, &all));
-  size_t originals = 0;
-  for (size_t i = 0; i < all.count; i++)
-    if (!all.data[i].copy) all.data[originals++] = all.data[i];
-  all.count = originals;
-  fetches = calloc(all.count + 1, sizeof *fetches);
-  values = calloc(all.count + 1, sizeof *values);
-  items = calloc(all.count + 1, sizeof *items);
-  if (!prefix || !fetches || !values || !items) {
-    status = tfc_status_no_memory("a checkpoint");
-    goto out;
-  }
-  for (size_t i = 0; i < all.count; i++) {
-    fetches[i] = all.data[i].value;
-    items[i] = (struct tfc_checkpoint_item){.name = all.data[i].name, .tensor = &values[i]};
-  }
-  const struct tfc_run_spec spec = {.fetches = fetches, .fetch_count = (uint32_t)all.count};
-  TFC_TRY(status, run_step(s->setup, &spec, NULL, values, &(struct tfc_run_options){.cancel = tfc_program_cut_off()}));
-  TFC_TRY(status, tfc_checkpoint_join_parts(items, all.count, &arena));
+  if (!prefix) return tfc_status_no_memory("a checkpoint");
   TFC_TRY(status, write_state_of_operations(s, prefix, unsaved));
-  TFC_TRY(status, tfc_checkpoint_write(prefix, items, all.count));
+  TFC_TRY(status, run_variables_save(s->setup, prefix, &saved));
   if (!s->kept_count || s->kept[s->kept_count - 1] != steps) {
     if (s->kept_count == RUN_SAVES_KEPT) { // rewrites `checkpoint` first, so that it never names a deleted checkpoint
       const int64_t oldest = s->kept[0];
@@ -373,13 +260,10 @@ static tfc_status write_files(struct run_saves *s, int64_t steps, const struct t
     }
   }
   s->steps = steps;
-  tfc_say("%s: %zu variables saved", prefix, all.count);
+  tfc_say("%s: %zu variables saved", prefix, saved);
 out:
-  if (status && prefix) status = tfc_status_annotate(status, "saving %s", prefix);
-  for (size_t i = 0; values && i < all.count; i++) tfc_tensor_release(&values[i]);
-  free(fetches), free(values), free(items), free(prefix);
-  tfc_array_free(&all);
-  tfc_arena_deinit(&arena);
+  if (status) status = tfc_status_annotate(status, "saving %s", prefix);
+  free(prefix);
   return status;
 }
 

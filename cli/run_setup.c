@@ -30,9 +30,7 @@ static tfc_status limit_threads(int64_t threads) {
   return NULL;
 }
 
-// Chooses the type in which GPUs compute products: the flags decide; without one, the placement file does, so that
-// steps run as they were measured.
-static tfc_math choose_math(const struct run_options *o, tfc_math said) {
+tfc_math run_choose_math(const struct run_options *o, tfc_math said) {
   tfc_math asked = (tfc_math)o->execution.gpu_math;
   if (!asked && o->execution.rewrites == TFC_REWRITES_ALL) asked = TFC_MATH_TF32;
   if (asked && said && asked != said)
@@ -66,7 +64,7 @@ tfc_status run_setup_open(const struct run_options *o, struct run_setup *out) {
     tfc_say("%s", setup.devices.note);
   if (o->placement) TFC_TRY(s, tfc_placed_assign(&placed, &setup.devices, &setup.placement, &setup.order));
   struct tfc_session_options options = {.devices = &setup.devices, .execution = o->execution, .callers = 1};
-  options.execution.gpu_math = (int)choose_math(o, placed.gpu_math);
+  options.execution.gpu_math = (int)run_choose_math(o, placed.gpu_math);
   tfc_account_restart(tfc_account_host());
   setup.host_before = tfc_account_peak(tfc_account_host());
   TFC_TRY(s, tfc_session_create(setup.graph, &options, &setup.session));

@@ -1,7 +1,6 @@
 // Implements tfc-run --cluster SPEC without --run: each task that has a graph takes --steps steps of it, inferred or
-// given. The chief initialises the variables, or restores what was saved, while the other tasks wait. During training
-// the chief saves the variables. It saves by fetching the variables, and restores by running their own assignments; so
-// this works in whichever tasks the variables are.
+// given. The chief initialises the variables, and restores what --checkpoint or --supervise says, while the other tasks
+// wait. During training and at its end the chief saves the variables.
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +15,7 @@
 #include "cli/run_status.h"
 #include "cli/run_together.h"
 #include "cli/run_traces.h"
+#include "cli/run_variables.h"
 #include "profiler/statistics.h"
 #include "profiler/store.h"
 #include "runtime/base/clock.h"
@@ -272,10 +272,27 @@ static tfc_status open_backups(struct training *t) {
   return run_backups_start(&calls, (uint32_t)o->replicas, (uint32_t)o->backup, &t->backups);
 }
 
+// --save-checkpoint: the chief writes the variables when no task takes steps any more.
+static tfc_status save_at_end(const struct training *t) {
+  const struct run_setup *setup = t->setup;
+  const char *prefix = setup->options->save_checkpoint;
+  size_t saved;
+  if (!prefix) return NULL;
+  TFC_RETURN_IF_ERROR(tfc_member_barrier(setup->member, "all steps are taken", run_cut_off(setup->options)));
+  if (t->chief) {
+    tfc_status s = run_variables_save(setup, prefix, &saved);
+    if (s) return tfc_status_annotate(s, "saving %s", prefix);
+    tfc_say("%s: %zu variables saved", prefix, saved);
+  }
+  return tfc_member_barrier(setup->member, "variables are saved", run_cut_off(setup->options));
+}
+
 // The error of training that a signal ended, after what is kept was kept.
 static tfc_status stopped(const struct training *t) {
-  const char *folder = t->setup->options->supervise;
+  const char *folder = t->setup->options->supervise, *prefix = t->setup->options->save_checkpoint;
   const long long steps = t->done + t->taken; // --supervise takes no steps of warm-up
+  if (!folder && prefix && t->chief)
+    return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps; %s has the variables", steps, prefix);
   if (!folder || !t->chief) return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps", steps);
   if (!t->saves.steps) return tfc_status_make(TFC_CANCELLED, "stopped before the first step; nothing is saved");
   return tfc_status_make(TFC_CANCELLED, "stopped after %lld steps; %s/model.ckpt-%lld has the variables", steps, folder,
@@ -331,15 +348,18 @@ static tfc_status prepare(struct training *t) {
   const _Atomic bool *cancel = tfc_program_cancel();
   uint32_t votes;
   bool can = false;
+  if (folder) TFC_RETURN_IF_ERROR(run_saves_open(setup, folder, t->chief, false, &t->saves));
+  t->done = t->saves.steps;
   if (t->chief) TFC_RETURN_IF_ERROR(initialise(t)); // also before restoring: tables and iterators are in no checkpoint
+  // What --supervise has saved is newer than the checkpoint that training began with.
+  if (t->chief && setup->options->checkpoint && !t->saves.steps)
+    TFC_RETURN_IF_ERROR(run_restore_tasks(setup, setup->options->checkpoint));
   TFC_RETURN_IF_ERROR(tfc_member_barrier(setup->member, "variables are initialised", cancel));
   if (!t->chief) TFC_RETURN_IF_ERROR(initialise(t));
   if (folder && clients > 1 && !setup->options->replicas)
     TFC_RETURN_IF_ERROR(run_together_can(setup, &t->step, t->feeds, clients, &can));
   TFC_RETURN_IF_ERROR(tfc_member_vote(setup->member, "initialised", !can, cancel, &votes));
-  t->together = !(votes & 1);
-  if (folder) TFC_RETURN_IF_ERROR(run_saves_open(setup, folder, t->chief, t->together, &t->saves));
-  t->done = t->saves.steps;
+  t->saves.together = t->together = !(votes & 1);
   if (folder && t->chief) TFC_RETURN_IF_ERROR(run_saves_restore(&t->saves));
   TFC_RETURN_IF_ERROR(tfc_member_barrier(setup->member, "restored", cancel));
   return folder ? run_saves_restore_own(&t->saves) : NULL;
@@ -360,6 +380,7 @@ tfc_status run_train(struct run_setup *setup, bool chief, bool *out_stopped) {
   if (setup->options->backup) TFC_TRY(s, open_backups(&t));
   if (chief && setup->options->supervise) TFC_TRY(s, run_status_open(setup, setup->options->supervise, &t.status));
   TFC_TRY(s, take_steps(&t));
+  TFC_TRY(s, save_at_end(&t));
   if (!t.stopped) TFC_TRY(s, print(&t)); // first: a database that cannot be written loses only the profile
   s = store_profiles(&t);
   if (!s && t.stopped) s = stopped(&t), *out_stopped = run_keeps(setup->options);

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "cli/program.h"
+#include "placer/model/machine.h"
 #include "runtime/base/file.h"
+#include "runtime/base/units.h"
 
 static bool is_above_one(const char *variable) {
   const char *value = getenv(variable);
@@ -68,6 +70,47 @@ void cli_task_close(struct tfc_transport *t, const char *program, const char *na
     t->type->fail(t, tfc_exit_code(s), tfc_status_message(s));
   }
   tfc_transport_close(t);
+}
+
+tfc_status cli_task_devices(const char *names, const char *task, char **out) {
+  tfc_status s = NULL;
+  struct tfc_text gpus = {0};
+  int64_t last_cpu = -1; // devices of CPUs are opened from cpu:0 on
+  char *list = NULL;
+  for (const char *at = names; *at;) {
+    const tfc_str name = {at, strcspn(at, ",")};
+    at += name.size + (at[name.size] == ',');
+    const char *type = memmem(name.data, name.size, "/device:", 8);
+    if (!type)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "'%.*s' is not /job:NAME/task:N/device:TYPE:N, with * for any",
+               TFC_STR_ARG(name));
+    const tfc_str owner = {name.data, (size_t)(type - name.data)}, device = tfc_str_sub(name, owner.size + 8, SIZE_MAX);
+    const tfc_str number = tfc_str_sub(device, 4, SIZE_MAX);
+    const bool gpu = tfc_str_starts(device, "GPU:"), all = tfc_str_is(number, "*");
+    int64_t index = 0;
+    if (!gpu && !tfc_str_starts(device, "CPU:"))
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT, "'%.*s': devices of tasks are CPU:N or GPU:N", TFC_STR_ARG(name));
+    if (all && gpu) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "'%.*s': name GPUs by their numbers", TFC_STR_ARG(name));
+    if (!all) TFC_TRY(s, tfc_parse_i64(number, &index));
+    if (!tfc_glob_match(owner, tfc_str_from(task))) continue;
+    if (gpu)
+      tfc_text_printf(&gpus, ",gpu:%lld", (long long)index);
+    else if (index > last_cpu)
+      last_cpu = index;
+  }
+  const tfc_str after = {gpus.data ? gpus.data : "", gpus.size};
+  if (last_cpu > 0)
+    list = tfc_format("cpu:0-%lld%.*s", (long long)last_cpu, TFC_STR_ARG(after));
+  else if (last_cpu == 0 || !after.size)
+    list = tfc_format("cpu:0%.*s", TFC_STR_ARG(after));
+  else
+    list = tfc_format("%.*s", TFC_STR_ARG(tfc_str_sub(after, 1, SIZE_MAX)));
+  if (gpus.failed || !list) TFC_TRY(s, tfc_status_no_memory(NULL));
+  *out = list, list = NULL;
+out:
+  tfc_text_deinit(&gpus);
+  free(list);
+  return s;
 }
 
 _Static_assert(sizeof(cpu_set_t) == sizeof(struct cli_task_mask), "the mask holds a cpu_set_t");

@@ -69,7 +69,7 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(placement),
      .value = "FILE",
-     .help = "run as this placement file says"},
+     .help = "run as this placement file says; with --cluster, one that tfc-place made over tasks"},
     {.name = "threads",
      .kind = TFC_FLAG_COUNT,
      AT(execution.threads),
@@ -106,7 +106,7 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(checkpoint),
      .value = "PREFIX",
-     .help = "restore variables from a TensorFlow V2 checkpoint"},
+     .help = "restore variables from a TensorFlow V2 checkpoint; with --supervise, only until that has saved them"},
     {.name = "save-checkpoint",
      .path = TFC_PATH_WRITE,
      .kind = TFC_FLAG_TEXT,
@@ -242,9 +242,11 @@ static int check(const struct run_options *o) {
   int code = error ? tfc_flags_error(&program, "--devices %s: %s", o->devices, error) : -1;
   free(error);
   if (code >= 0) return code;
-  if (o->cluster && (o->placement || o->checkpoint || o->save_checkpoint || o->common.untrusted))
-    return tfc_flags_error(&program, "--cluster goes with none of --placement, --checkpoint, --save-checkpoint and "
-                                     "--untrusted");
+  if (o->cluster && o->common.untrusted) return tfc_flags_error(&program, "--cluster does not go with --untrusted");
+  if (o->cluster && o->save_checkpoint && o->script)
+    return tfc_flags_error(&program, "--cluster and --save-checkpoint do not go with --run");
+  if (o->placement && o->replicas)
+    return tfc_flags_error(&program, "--placement does not go with --replicas: towers are in the tasks of the job");
   if (o->cluster && o->profile && o->script)
     return tfc_flags_error(&program, "--cluster and --profile do not go with --run");
   if (!o->cluster && (o->supervise || o->restarts >= 0))

@@ -54,12 +54,12 @@ void tfc_placed_deinit(struct tfc_placed *placed) {
 
 // Finds the device of each entry of the file. The device "host" becomes the first device, because that one runs
 // operations which can only run on the host.
-static tfc_status find_devices(const struct tfc_placed *p, const struct tfc_device_set *set, uint16_t *out) {
+static tfc_status find_devices(const struct tfc_placed *p, const tfc_str *names, uint32_t count, uint16_t *out) {
   for (uint32_t i = 0; i < p->placement->node_count; i++) {
     const struct tfc_placement_node *n = &p->placement->nodes[i];
     bool found = tfc_str_is(n->device, "host");
-    for (uint32_t d = 0; d < set->count && !found; d++)
-      if ((found = tfc_str_is(n->device, set->devices[d]->info.name))) out[i] = (uint16_t)d;
+    for (uint32_t d = 0; d < count && !found; d++)
+      if ((found = tfc_str_equal(n->device, names[d]))) out[i] = (uint16_t)d;
     if (!found)
       return tfc_status_make(TFC_UNAVAILABLE, "%s: node '%.*s' is on %.*s, which is not among the devices", p->path,
                              TFC_STR_ARG(n->name), TFC_STR_ARG(n->device));
@@ -96,8 +96,8 @@ static tfc_status assign(const struct tfc_placed *p, const uint16_t *device, uin
   return NULL;
 }
 
-tfc_status tfc_placed_assign(const struct tfc_placed *p, const struct tfc_device_set *set, uint16_t **out_placement,
-                             double **out_order) {
+static tfc_status assign_names(const struct tfc_placed *p, const tfc_str *names, uint32_t count,
+                               uint16_t **out_placement, double **out_order) {
   tfc_status s = NULL;
   struct tfc_strmap keys = {0};
   bool ordered = false;
@@ -105,13 +105,34 @@ tfc_status tfc_placed_assign(const struct tfc_placed *p, const struct tfc_device
   uint16_t *placement = calloc(p->graph->node_count + 1u, sizeof *placement);
   double *order = calloc(p->graph->node_count + 1u, sizeof *order);
   if (!device || !placement || !order) TFC_TRY(s, tfc_status_no_memory(NULL));
-  TFC_TRY(s, find_devices(p, set, device));
+  TFC_TRY(s, find_devices(p, names, count, device));
   TFC_TRY(s, assign(p, device, placement, order, &keys, &ordered));
   *out_placement = placement, placement = NULL;
+  if (!out_order) goto out;
   *out_order = NULL;
   if (ordered) *out_order = order, order = NULL;
 out:
   tfc_strmap_deinit(&keys);
   free(device), free(placement), free(order);
+  return s;
+}
+
+tfc_status tfc_placed_assign(const struct tfc_placed *p, const struct tfc_device_set *set, uint16_t **out_placement,
+                             double **out_order) {
+  tfc_str *names = calloc(set->count + 1u, sizeof *names);
+  if (!names) return tfc_status_no_memory(NULL);
+  for (uint32_t d = 0; d < set->count; d++) names[d] = tfc_str_from(set->devices[d]->info.name);
+  tfc_status s = assign_names(p, names, set->count, out_placement, out_order);
+  free(names);
+  return s;
+}
+
+tfc_status tfc_placed_assign_machine(const struct tfc_placed *p, const struct tfc_machine *machine,
+                                     uint16_t **out_placement) {
+  tfc_str *names = calloc(machine->device_count + 1u, sizeof *names);
+  if (!names) return tfc_status_no_memory(NULL);
+  for (uint32_t d = 0; d < machine->device_count; d++) names[d] = machine->devices[d].name;
+  tfc_status s = assign_names(p, names, machine->device_count, out_placement, NULL);
+  free(names);
   return s;
 }

@@ -28,6 +28,9 @@ TFC_MUST_USE tfc_status tfc_placed_read(const char *path, const struct tfc_graph
 // node of the file that the graph does not have, or a node of the graph's file that has no device.
 TFC_MUST_USE tfc_status tfc_placed_assign(const struct tfc_placed *placed, const struct tfc_device_set *set,
                                           uint16_t **out_placement, double **out_order);
+// The same with the devices of a machine, for jobs of several tasks, where each task orders its own operations.
+TFC_MUST_USE tfc_status tfc_placed_assign_machine(const struct tfc_placed *placed, const struct tfc_machine *machine,
+                                                  uint16_t **out_placement);
 void tfc_placed_deinit(struct tfc_placed *placed);
 
 #endif

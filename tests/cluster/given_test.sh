@@ -1,0 +1,111 @@
+# Jobs of several tasks that begin with variables of a checkpoint (--checkpoint), run by a placement file (--placement), and
+# leave a checkpoint (--save-checkpoint): as one process does, for training and for scripts.
+#
+#   given_test.sh BUILD_FOLDER
+build=$1
+source tests/cluster/mpirun.sh
+out=$(mktemp -d)
+trap clean_up EXIT
+fail() {
+  echo "$*"
+  cat "$out/log"
+  exit 1
+}
+mpirun_ranks=$out/ranks
+run=$build/bin/tfc-run
+mlp="--graph examples/mlp.pb --target train_op --fetch loss:0 --batch 8 --warmup 0 --json"
+
+# tasks COUNT ARGUMENT...: runs mlp as a job of this many workers, and prints the chief's loss.
+tasks() {
+  local count=$1
+  shift
+  # shellcheck disable=SC2086
+  mpirun_here "$count" "$run" $mlp --cluster worker="$count" "$@" >"$out/log" 2>&1 || return
+  grep -rh '"loss:0":' "$out/ranks" | sed -n 's/.*"loss:0": //p'
+}
+close() { # WHAT LOSS LOSS
+  python3 -c 'import sys; a, b = map(float, sys.argv[1:]); sys.exit(not abs(a - b) <= 1e-5 * abs(b))' "$2" "$3" 2>/dev/null ||
+    fail "$1: $2, one process $3"
+}
+
+# One process trains for three steps, and leaves a checkpoint; from there it takes two more.
+# shellcheck disable=SC2086
+"$run" $mlp --steps 3 --save-checkpoint "$out/three" >"$out/log" 2>&1 || fail 'one process'
+# shellcheck disable=SC2086
+one=$("$run" $mlp --steps 2 --checkpoint "$out/three" 2>"$out/log" | sed -n 's/.*"loss:0": //p')
+[ -n "$one" ] || fail 'one process, from the checkpoint'
+
+# A placement over two tasks that has every node where its name says, by chance; operations that need their variable follow it.
+python3 - examples/mlp.pb "$build" "$out" <<'END_OF_PYTHON'
+import json, subprocess, sys, zlib
+graph, build, out = sys.argv[1:]
+shapes = subprocess.run([build + "/bin/tfc-run", "--graph", graph, "--shapes", "-q"], check=True, capture_output=True, text=True).stdout
+names = [line.split(" (")[0] for line in shapes.splitlines() if " (" in line]
+def write(file, device):
+    document = {"format": "tfc-placement", "version": 1, "placement": {n: device(n) for n in names}}
+    json.dump(document, open(out + "/" + file, "w"))
+def by_chance(name):
+    return zlib.crc32(name.encode()) % 3
+two = ["/job:worker/task:0/device:CPU:0", "/job:worker/task:1/device:CPU:0", "/job:worker/task:1/device:CPU:1"]
+write("placed.json", lambda n: two[by_chance(n)])
+write("beyond.json", lambda n: "/job:worker/task:7/device:CPU:0" if by_chance(n) else two[0])
+write("local.json", lambda n: "cpu:%d" % (by_chance(n) % 2))
+names = names[1:]
+write("lacks.json", lambda n: two[by_chance(n)])
+END_OF_PYTHON
+
+loss=$(tasks 2 --steps 2 --checkpoint "$out/three") || fail 'a checkpoint'
+close 'a checkpoint' "$loss" "$one"
+said 'three: [0-9]* of [0-9]* variables restored' || fail 'a checkpoint: it is not said'
+loss=$(tasks 2 --steps 2 --checkpoint "$out/three" --placement "$out/placed.json" -v --save-checkpoint "$out/five") || fail 'a placement'
+close 'a placement' "$loss" "$one"
+said '/job:worker/task:1 on .*: cpu:0 .*, cpu:1' || fail 'a placement: its devices are not opened'
+said '/job:worker/task:1: [1-9][0-9]* messages sent' || fail 'a placement: the other task has done nothing'
+# shellcheck disable=SC2086
+after=$("$run" $mlp --steps 2 --checkpoint "$out/five" 2>"$out/log" | sed -n 's/.*"loss:0": //p')
+loss=$(tasks 1 --steps 2 --checkpoint "$out/five") || fail 'the checkpoint of two tasks'
+close 'the checkpoint of two tasks' "$loss" "$after"
+
+# refused CODE TEXT ARGUMENT...
+refused() {
+  local code=$1 text=$2
+  shift 2
+  tasks 2 --steps 1 "$@" >/dev/null
+  [ $? = "$code" ] || fail "$*: another exit code than $code"
+  said "$text" || fail "$*: not '$text'"
+}
+refused 4 'is on /job:worker/task:7/device:CPU:0, which is not among the devices' --placement "$out/beyond.json"
+refused 4 'local.json: .cpu:[01]. is not /job:NAME/task:N/device:TYPE:N' --placement "$out/local.json"
+refused 3 "no node 'x'\|node 'x'" --placement "$out/lacks.json"
+refused 3 'nowhere' --placement "$out/nowhere.json"
+refused 3 'nowhere' --checkpoint "$out/nowhere"
+refused 2 '.--placement does not go with --replicas' --placement "$out/placed.json" --replicas 2
+
+# What --supervise has saved is newer than the checkpoint of the first start.
+tasks 2 --steps 2 --checkpoint "$out/three" --supervise "$out/run" >/dev/null || fail 'the first start'
+said 'three: [0-9]* of' || fail 'the first start: the checkpoint is not restored'
+loss=$(tasks 2 --steps 4 --checkpoint "$out/three" --supervise "$out/run") || fail 'the second start'
+said 'model.ckpt-2: [0-9]* variables restored' || fail 'the second start: what was saved is not restored'
+! said 'three: ' || fail 'the second start: the checkpoint is restored again'
+close 'the second start' "$loss" "$after"
+
+# Several workers with graphs of their own: one of them restores, before the other takes steps. With a script, too.
+both="--graph tests/cluster/golden/adam/graph.{job}.{task}.meta --cluster ps=1,worker=2"
+# shellcheck disable=SC2086
+mpirun_here 3 "$run" $both --target Adam --steps 3 --save-checkpoint "$out/adam" >"$out/log" 2>&1 || fail 'two workers'
+[ "$(grep -rhc 'adam: 12 variables saved' "$out/ranks" | grep -c 1)" = 1 ] || fail 'two workers: not one of them has saved'
+for task in 0 1; do
+  echo '{"runs": [{"barrier": "begin"}, {"fetches": ["beta1_power:0"]}]}' >"$out/script.worker.$task.json"
+done
+# shellcheck disable=SC2086
+mpirun_here 3 "$run" $both --run "$out/script.json" --out "$out/results" --checkpoint "$out/adam" >"$out/log" 2>&1 || fail 'scripts'
+said 'adam: 12 of 12 variables restored' || fail 'scripts: nothing is restored'
+for task in 0 1; do
+  cmp "$out/results/worker.0/1/beta1_power_0.npy" "$out/results/worker.$task/1/beta1_power_0.npy" || fail 'scripts: another value'
+done
+python3 - "$out/results/worker.1/1/beta1_power_0.npy" <<'END_OF_PYTHON' || fail 'scripts: the value is not that of training'
+import struct, sys
+value, = struct.unpack("<f", open(sys.argv[1], "rb").read()[-4:])
+sys.exit(not any(abs(value - 0.9 ** n) < 1e-4 for n in range(4, 14)))  # two workers have taken steps, 0.9 at the beginning
+END_OF_PYTHON
+echo 'a checkpoint, a placement and scripts over tasks: as one process'
