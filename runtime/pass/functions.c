@@ -27,6 +27,7 @@ static tfc_status lower_call(struct tfc_lowering *l, struct tfc_call_site *at, t
   at->strict = at->control != TFC_NONE;
   if (!at->strict && at->inside) at->control = tfc_lowering_pivot(l, at);
   TFC_RETURN_IF_ERROR(tfc_lowering_inline_call(l, at, function, &body));
+  TFC_RETURN_IF_ERROR(tfc_lowering_check(l, at->caller, function, body.results, body.result_count));
   return tfc_lowering_settle(l, at->caller, body.results, body.done, false);
 }
 
@@ -42,6 +43,7 @@ static tfc_status lower_gradient_inside(struct tfc_lowering *l, struct tfc_call_
   if (!at->strict) at->control = tfc_lowering_pivot(l, at);
   at->made_from = fn->body->node_count;
   tfc_status s = tfc_lowering_inline(l, at, &made, &body);
+  if (!s) s = tfc_lowering_check(l, at->caller, fn->name, body.results, body.result_count);
   if (!s) s = tfc_lowering_settle(l, at->caller, body.results, body.done, false);
   tfc_graph_release(made.body);
   free((void *)(uintptr_t)made.args);
@@ -77,6 +79,7 @@ static tfc_status lower_symbolic_gradient(struct tfc_lowering *l, struct tfc_cal
   TFC_TRY(s, l->gradients(l->b, body.results, fn->ret_count, xs, fn->arg_count, at->args + fn->arg_count, grads));
   for (uint32_t i = 0; i < fn->arg_count; i++)
     if (!tfc_output_valid(grads[i])) grads[i] = tfc_add1(l->b, "ZerosLike", xs[i]);
+  TFC_TRY(s, tfc_lowering_check(l, at->caller, f->name, grads, fn->arg_count));
   s = tfc_lowering_settle(l, at->caller, grads, body.done, false);
 out:
   free(xs);

@@ -21,6 +21,23 @@ struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call
   return (struct tfc_output){id, 0};
 }
 
+tfc_status tfc_lowering_check(struct tfc_lowering *l, uint32_t id, tfc_str function, const struct tfc_output *results,
+                              uint32_t count) {
+  const uint32_t outputs = tfc_builder_node(l->b, id)->output_count;
+  TFC_RETURN_IF_ERROR(tfc_status_clone(tfc_builder_status(l->b)));
+  if (count != outputs)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "function '%.*s' has %u results, but %u are asked for",
+                           TFC_STR_ARG(function), count, outputs);
+  for (uint32_t i = 0; i < count; i++) {
+    const tfc_dtype is = tfc_dtype_base(tfc_builder_dtype(l->b, results[i]));
+    const tfc_dtype asked = tfc_dtype_base(tfc_builder_dtype(l->b, (struct tfc_output){id, (int32_t)i}));
+    if (is && asked && is != asked)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "result %u of function '%.*s' is %s, but %s is asked for", i,
+                             TFC_STR_ARG(function), tfc_dtype_name(is), tfc_dtype_name(asked));
+  }
+  return NULL;
+}
+
 // --- The calling node ------------------------------------------------------------------------------------------------
 tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results, uint32_t done,
                                bool is_loop) {

@@ -49,6 +49,7 @@ static tfc_status lower_branch(struct tfc_lowering *l, const struct tfc_call_sit
   branch.attrs = func->attrs;
   branch.attr_count = func->attr_count;
   TFC_TRY(s, tfc_lowering_inline_call(l, &branch, func->name, out));
+  TFC_TRY(s, tfc_lowering_check(l, at->caller, func->name, out->results, out->result_count));
   // This node runs after the branch, and is alive if the branch is.
   uint32_t waits[2] = {branch.control, out->done};
   out->done =
@@ -184,6 +185,7 @@ tfc_status tfc_lowering_while(struct tfc_lowering *l, struct tfc_call_site *at) 
   part.control = body_pivot;
   part.attrs = body->attrs, part.attr_count = body->attr_count;
   TFC_TRY(s, tfc_lowering_inline_call(l, &part, body->name, &result));
+  TFC_TRY(s, tfc_lowering_check(l, at->caller, body->name, result.results, result.result_count));
   for (uint32_t i = 0; i < n; i++) {
     if (is_invariant(fn, i)) continue;
     struct tfc_output next = tfc_lowering_add(l, at, "NextIteration", "next", &result.results[i], 1, &result.done,

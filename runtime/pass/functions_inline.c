@@ -247,6 +247,7 @@ tfc_status tfc_lowering_inline(struct tfc_lowering *l, const struct tfc_call_sit
       controls[control_count++] = c.first[i];
   }
   out->results = results;
+  out->result_count = fn->ret_count;
   out->done = TFC_NONE;
   if (control_count)
     out->done = tfc_lowering_add(l, at, "NoOp", "done", NULL, 0, controls, control_count, NULL, 0).node;

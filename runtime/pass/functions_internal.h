@@ -23,6 +23,7 @@ struct tfc_lowering {
 // The result of a call: its outputs, and a node that runs after everything in the call (or TFC_NONE).
 struct tfc_inlined {
   struct tfc_output *results;
+  uint32_t result_count;
   uint32_t done;
 };
 
@@ -55,6 +56,9 @@ struct tfc_output tfc_lowering_add(struct tfc_lowering *l, const struct tfc_call
                                    const char *suffix, const struct tfc_output *inputs, uint32_t count,
                                    const uint32_t *controls, uint32_t control_count, const struct tfc_attr *attrs,
                                    uint32_t attr_count);
+// Fails unless the function's results are as many and of such types as the calling node declares its outputs.
+TFC_MUST_USE tfc_status tfc_lowering_check(struct tfc_lowering *l, uint32_t id, tfc_str function,
+                                           const struct tfc_output *results, uint32_t count);
 // Makes the calling node an Identity of the results, which runs after its own control inputs and `done`. `is_loop`: it
 // called a loop (TFC_LOWERED_LOOP).
 TFC_MUST_USE tfc_status tfc_lowering_settle(struct tfc_lowering *l, uint32_t id, const struct tfc_output *results,
