@@ -3,6 +3,9 @@
 // Of equal maxima, the first one of the window gets the gradient; in three dimensions, each of them does.
 #include "runtime/ops/nn_pool.h"
 
+typedef float eight __attribute__((vector_size(8 * sizeof(float)), aligned(4)));
+typedef int32_t eight_masks __attribute__((vector_size(8 * sizeof(int32_t))));
+
 struct max_grad {
   struct tfc_pool pool;
   const void *y, *dy;
@@ -45,33 +48,54 @@ static void match_images(void *arg, int64_t begin, int64_t end) {
     }
   })
 }
-// As the function above, in float with channels last: handles all channels of a window at once. Output positions
-// [begin, end).
-static inline __attribute__((always_inline)) void match_positions(const struct max_grad *m, int64_t begin,
-                                                                  int64_t end) {
+// Whether each cell of the image is in one window and in no other.
+static bool is_tiled(const struct tfc_pool *p) {
+  for (int k = 0; k < 3; k++)
+    if (p->w.size[k] != p->w.stride[k] || p->before[k] || p->y.size[k] * p->w.stride[k] < p->x.size[k]) return false;
+  return true;
+}
+
+// As match_images, in float with channels last: handles all channels of a window at once. Output positions [begin,
+// end). If each cell is in one window (`tiled`), it is written, and otherwise added to.
+static inline __attribute__((always_inline)) void match_positions(const struct max_grad *m, int64_t begin, int64_t end,
+                                                                  bool tiled) {
   const struct tfc_pool *p = &m->pool;
+  int64_t n, at[3];
+  tfc_pool_position(p, begin, &n, at);
   for (int64_t row = begin; row < end; row++) {
-    int64_t n, at[3], lo[3], hi[3];
-    tfc_pool_position(p, row, &n, at);
+    int64_t lo[3], hi[3];
     tfc_pool_window(p, at, lo, hi);
     const float *y = (const float *)m->y + tfc_pool_place(&p->y, n, at),
                 *dy = (const float *)m->dy + tfc_pool_place(&p->y, n, at);
     TFC_POOL_EACH_CELL(cell, lo, hi) {
       const float *x = (const float *)p->in + tfc_pool_place(&p->x, n, cell);
       float *dx = (float *)m->dx + tfc_pool_place(&p->x, n, cell);
-      for (int64_t c = 0; c < p->y.channels; c++) {
-        const float old = dx[c], sum = old + dy[c];
+      int64_t c = 0;
+      for (; c + 8 <= p->y.channels; c += 8) {
+        const eight apart = *(const eight *)(x + c) - *(const eight *)(y + c),
+                    old = tiled ? (eight){0} : *(eight *)(dx + c);
+        const eight_masks near = (eight)((eight_masks)apart & INT32_MAX) < 1e-5f;
+        const eight sum = old + *(const eight *)(dy + c);
+        *(eight *)(dx + c) = (eight)(((eight_masks)sum & near) | ((eight_masks)old & ~near));
+      }
+      for (; c < p->y.channels; c++) {
+        const float old = tiled ? 0 : dx[c], sum = old + dy[c];
         dx[c] = fabsf(x[c] - y[c]) < 1e-5f ? sum : old;
       }
     }
+    for (int k = 2; k >= 0 && ++at[k] == p->y.size[k]; k--) at[k] = 0, n += k == 0;
   }
 }
 OPS_CLONES static void match_channels(void *arg, int64_t begin, int64_t end) { // images
   const struct max_grad *m = arg;
   const struct tfc_pool *p = &m->pool;
   const int64_t rows = p->y.size[0] * p->y.size[1] * p->y.size[2];
+  if (is_tiled(p)) {
+    match_positions(m, begin * rows, end * rows, true);
+    return;
+  }
   memset((float *)m->dx + begin * p->x.batch_stride, 0, (size_t)((end - begin) * p->x.batch_stride) * sizeof(float));
-  match_positions(m, begin * rows, end * rows);
+  match_positions(m, begin * rows, end * rows, false);
 }
 
 // Images [begin, end): each maximum's place gets the output's gradient.
@@ -92,8 +116,6 @@ static void route_images(void *arg, int64_t begin, int64_t end) {
 // As route_positions, for 8 channels of one window of float32, which stay in registers. The window's cells are at
 // `cells`, elements of x; `y` is the place of the channels in y.
 enum { MOST_CELLS = 64 };
-typedef float eight __attribute__((vector_size(8 * sizeof(float)), aligned(4)));
-typedef int32_t eight_masks __attribute__((vector_size(8 * sizeof(int32_t))));
 static inline __attribute__((always_inline)) void route_eight(const struct max_grad *m, const int64_t *cells,
                                                               int32_t count, int64_t channel, int64_t y) {
   const float *x = (const float *)m->pool.in + channel;
@@ -133,10 +155,11 @@ static inline __attribute__((always_inline)) int64_t route_eights(const struct m
 static inline __attribute__((always_inline)) void route_positions(const struct max_grad *m, int64_t begin,
                                                                   int64_t end) {
   const struct tfc_pool *p = &m->pool;
+  int64_t n, at[3];
+  tfc_pool_position(p, begin, &n, at);
   OPS_SWITCH(OPS_FLOATS, p->dtype, {
     for (int64_t row = begin; row < end; row++) {
-      int64_t n, at[3], lo[3], hi[3];
-      tfc_pool_position(p, row, &n, at);
+      int64_t lo[3], hi[3];
       tfc_pool_window(p, at, lo, hi);
       const int64_t to = tfc_pool_place(&p->y, n, at);
       for (int64_t first = route_eights(m, n, lo, hi, to); first < p->y.channels; first += TFC_POOL_CHANNELS) {
@@ -166,6 +189,7 @@ static inline __attribute__((always_inline)) void route_positions(const struct m
           k++;
         }
       }
+      for (int d = 2; d >= 0 && ++at[d] == p->y.size[d]; d--) at[d] = 0, n += d == 0;
     }
   })
 }

@@ -1,6 +1,7 @@
 // Compares convolutions of the CPU device and their gradients with the reference kernels, over random geometries.
 #include "tests/common/test.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "runtime/base/random.h"
@@ -156,8 +157,39 @@ static void constant_filters(void **state) {
   }
 }
 
+// A filter with an infinite element or NaN: their products with padding are NaN, also where lines of windows are
+// computed without padding. The element is in each cell of the window once.
+static void padding_meets_infinite_filters(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 31);
+  for (int round = 0; round < 54; round += STRIDE) {
+    const int64_t channels = between(&r, 1, 3) * 8, filters = between(&r, 5, 70), in = between(&r, 8, 26),
+                  cell = round % 9;
+    struct tfc_builder *b = NULL;
+    struct tfc_tensor filter = {0};
+    assert_ok(tfc_builder_create(NULL, &b));
+    struct tfc_shape xs = TFC_SHAPE(1, in, in, channels), ws = TFC_SHAPE(3, 3, channels, filters);
+    assert_ok(tfc_tensor_create(TFC_FLOAT, &ws, &filter));
+    for (int64_t k = 0; k < tfc_tensor_elements(&filter); k++)
+      ((float *)filter.data)[k] = (float)(2 * tfc_random_unit(&r) - 1);
+    ((float *)filter.data)[(cell * channels + between(&r, 0, channels - 1)) * filters + between(&r, 0, filters - 1)] =
+        round % 2 ? INFINITY : NAN;
+    struct tfc_output x = tfc_add_placeholder(b, "x", TFC_FLOAT, &xs), w = tfc_add_const(b, NULL, &filter);
+    struct tfc_attr attrs[] = {ints("strides", (int64_t[]){1, 1, 1, 1}, 4),
+                               tfc_attr_string("padding", TFC_STR("SAME"))};
+    struct tfc_output y = tfc_add(b, "Conv2D", NULL, (struct tfc_output[]){x, w}, 2, attrs, 2);
+    char what[64];
+    snprintf(what, sizeof what, "infinite filter %d", round);
+    fast_compare(b, &y, 1, 1e-5, what);
+    tfc_tensor_release(&filter);
+    tfc_builder_free(b);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(geometries), cmocka_unit_test(volumes),
-                                     cmocka_unit_test(constant_filters)};
+                                     cmocka_unit_test(constant_filters),
+                                     cmocka_unit_test(padding_meets_infinite_filters)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

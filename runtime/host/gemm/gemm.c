@@ -328,6 +328,14 @@ struct padding {
   weights known[TFC_GEMM_MOST_PIECES];
 };
 
+// Whether all rows of B are finite; false, too, if it is not worth looking.
+static bool all_finite(const struct padding *out) {
+  const struct tfc_gemm_product *p = out->job->products;
+  const int64_t width = out->job->kernel->width;
+  return p->finite ||
+         (out->worth && are_finite(p->packed_b + out->first * p->k * width, (out->last - out->first) * p->k * width));
+}
+
 static bool is_left_out(struct padding *out, int64_t piece, const float *const at[tfc_gemm_stripe]) {
   const struct tfc_gemm_product *p = out->job->products;
   const int64_t width = out->job->kernel->width;
@@ -353,8 +361,31 @@ static void find_spans(struct padding *padding, const float *const *rows, int64_
   if (out->count == 0) out->begin[0] = out->end[0] = 0, out->count = 1; // the product is zero
 }
 
+// Whether rows of A can be read in place.
+static bool lies_in_rows(const struct tfc_gemm_product *p) {
+  enum { shortest = 8 };
+  if (!p->source) return p->a.column == 1;
+  return p->source->find && p->source->length >= shortest && p->source->length <= TFC_GEMM_LONGEST_PIECE &&
+         p->source->pieces <= TFC_GEMM_MOST_PIECES;
+}
+
+// Computes 8 rows of C from rows of A that lie in memory as the stretch says.
+static void run_stretch(const struct job *job, const struct tfc_gemm_stretch *a, int64_t row, int64_t first,
+                        int64_t last) {
+  const struct tfc_gemm_kernel *g = job->kernel;
+  const struct tfc_gemm_product *p = job->products;
+  for (int64_t panel = first; panel < last; panel++) {
+    const bool wide = is_wide(job, panel, last);
+    const int64_t columns = wide ? g->wide_columns : at_most(job->n - panel * g->width, g->width);
+    struct tfc_last_tile on;
+    g->scattered(a, p->packed_b + panel * p->k * g->width, p->k * g->width, job->c + row * job->ldc + panel * g->width,
+                 job->ldc, columns, last_of(job, row, panel, true, &on));
+    panel += wide;
+  }
+}
+
 // For a single product whose B stays in the cache: reads rows of A in place, because packing them would take longer
-// than it saves.
+// than it saves. Only stripes whose rows lie neither in runs nor at the same distances are packed.
 static void unpacked(const struct job *job, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
                      float *edge) {
   const struct tfc_gemm_kernel *g = job->kernel;
@@ -364,7 +395,26 @@ static void unpacked(const struct job *job, int64_t row_first, int64_t row_last,
   struct padding padding = {.job = job, .first = first, .last = last, .length = length};
   padding.worth = row_last - row_first >= LEAST_LEFT_OUT;
   struct spans spans;
+  const bool in_runs = lies_in_rows(p), by_stretch = p->source && p->source->stretch;
+  const bool leaves_out = by_stretch && all_finite(&padding);
+  struct tfc_gemm_stretch stretch = {.more = 0};
   for (int64_t row = row_first; row < row_last; row += tfc_gemm_stripe) {
+    if (stretch.more) {
+      stretch.more--;
+      for (int64_t r = 0; r < tfc_gemm_stripe; r++) stretch.rows[r] += stretch.apart;
+      run_stretch(job, &stretch, row, first, last);
+      continue;
+    }
+    if (by_stretch && p->source->stretch(p->source, row, !leaves_out, &stretch)) {
+      run_stretch(job, &stretch, row, first, last);
+      continue;
+    }
+    stretch.more = 0;
+    if (!in_runs) {
+      pack_stripe(job, row, tfc_gemm_stripe, edge);
+      for (int64_t panel = first; panel < last; panel++) one_tile(job, 0, 1, edge, row, tfc_gemm_stripe, panel, 3);
+      continue;
+    }
     if (p->source)
       p->source->find(p->source, row, rows, edge);
     else
@@ -450,14 +500,6 @@ static void run_in_place(const struct job *job, int64_t begin, int64_t end, int6
       panel += wide;
     }
   }
-}
-
-// Whether rows of A can be read in place.
-static bool lies_in_rows(const struct tfc_gemm_product *p) {
-  enum { shortest = 8 };
-  if (!p->source) return p->a.column == 1;
-  return p->source->find && p->source->length >= shortest && p->source->length <= TFC_GEMM_LONGEST_PIECE &&
-         p->source->pieces <= TFC_GEMM_MOST_PIECES;
 }
 
 // Whether a product has so few columns that a tile would hardly have work for its vectors: then vectors go along the
@@ -577,12 +619,12 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
   // If all of B stays in the cache, packed rows are used once, and best at once: from the first-level cache.
   const int64_t block = rows_outside && !in_pieces(&job) ? 2 * tfc_gemm_stripe : block_of(&job);
   const struct tfc_gemm_product *only = products;
-  const bool in_place = product_count == 1 && !accumulate && only->packed_b && lies_in_rows(only);
+  const bool alone = product_count == 1 && !accumulate && only->packed_b, in_place = alone && lies_in_rows(only);
   if (product_count == 1 && !accumulate && has_few_columns(only, n)) {
     few_columns(&job, row_first, row_last, scratch);
     return;
   }
-  if (in_place && rows_outside) {
+  if (rows_outside && (in_place || (alone && only->source && only->source->stretch))) {
     int64_t whole = row_first + (row_last - row_first) / tfc_gemm_stripe * tfc_gemm_stripe;
     unpacked(&job, row_first, whole, first, last, scratch);
     row_first = whole;
@@ -599,21 +641,27 @@ void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count
   }
 }
 
-void tfc_gemm_run_transposed(const struct tfc_gemm_product *product, const struct tfc_gemm_steps *steps, int64_t count,
-                             int64_t offset, int64_t a_row, int64_t n, float *c, int64_t ldc, bool accumulate,
-                             int64_t first, int64_t last) {
+void tfc_gemm_run_transposed(const struct tfc_gemm_product *product, const struct tfc_gemm_turned *a, int64_t n,
+                             float *c, int64_t ldc, bool accumulate, int64_t first, int64_t last) {
   const struct tfc_gemm_kernel *g = chosen();
   for (int64_t panel = first; panel < last; panel++) {
-    const float *b =
-        product->packed_b ? product->packed_b + panel * g->width * product->k : product->b + panel * g->width;
-    g->transposed(count, steps, offset, a_row, b, product->packed_b ? g->width : product->b_row, c + panel * g->width,
-                  ldc, at_most(n - panel * g->width, g->width), accumulate);
+    const float *packed = product->packed_b, *b = product->b + panel * g->width;
+    if (packed) b = packed + panel * g->width * product->k;
+    // A panel and the single vector of columns behind it are computed together, if both are in the same rows of B.
+    const bool wide = !packed && g->wide && panel + 2 == last && n - panel * g->width == g->wide_columns;
+    g->transposed(a, b, packed ? g->width : product->b_row, c + panel * g->width, ldc,
+                  wide ? g->wide_columns : at_most(n - panel * g->width, g->width), accumulate);
+    panel += wide;
   }
 }
 
 int64_t tfc_gemm_block(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, bool accumulate) {
   struct job job = job_of(products, product_count, n, NULL, n, accumulate);
   return stays_in_cache(&job, tfc_gemm_panels(n)) ? 0 : block_of(&job);
+}
+
+bool tfc_gemm_is_finite(const float *packed_b, int64_t k, int64_t n) {
+  return are_finite(packed_b, tfc_gemm_panels(n) * tfc_gemm_panel() * k);
 }
 
 int64_t tfc_gemm_rows_in_place(const struct tfc_gemm_product *product) {

@@ -38,6 +38,23 @@ void tfc_gemm_pack(struct tfc_matrix b, int64_t k, int64_t n, int64_t first, int
 void tfc_gemm_pack_part(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_first, int64_t row_last, int64_t first,
                         int64_t last, float *packed);
 
+// A stripe of 8 rows whose elements lie at the same distances from the first one of their row: element i is
+// rows[r][offsets[i]]. Elements that are padding are in no span, or in one that leaves out the row, the first or the
+// last; an address may then be outside of the image. The next `more` stripes lie like this one, each `apart` elements
+// behind the one before it.
+enum { TFC_GEMM_MOST_SPANS = 48 };
+typedef enum tfc_gemm_rows { TFC_GEMM_ALL_ROWS, TFC_GEMM_BUT_FIRST, TFC_GEMM_BUT_LAST } tfc_gemm_rows;
+struct tfc_gemm_span {
+  int32_t begin, end; // elements of a row
+  tfc_gemm_rows rows;
+};
+struct tfc_gemm_stretch {
+  const float *rows[8];
+  const int32_t *offsets;
+  int64_t more, apart, span_count;
+  struct tfc_gemm_span spans[TFC_GEMM_MOST_SPANS];
+};
+
 // An A that is not stored as a matrix (the patches of an image): packs a stripe of up to 8 of its rows, with all k
 // elements, out[i * 8 + r] = A(row + r, i). Rows beyond `rows` may contain anything. Any thread.
 struct tfc_gemm_source {
@@ -47,6 +64,9 @@ struct tfc_gemm_source {
   // is written to `edge` [pieces, 8, length], and its address is the one there.
   void (*find)(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge);
   int64_t pieces, length;
+  // NULL, or finds how 8 rows from `row` on lie in memory. False: not as a stretch can say, or only one that leaves out
+  // padding, and that is not wanted (`all`).
+  bool (*stretch)(const struct tfc_gemm_source *source, int64_t row, bool all, struct tfc_gemm_stretch *out);
   // The address of runs of zeros: padding. Runs of which all 8 rows are padding are left out of the chains if their
   // rows of B are finite. NULL: no run is known to be padding.
   const float *zeros;
@@ -54,6 +74,8 @@ struct tfc_gemm_source {
   // pixel. 0: there are none. Products with few columns add in an order that depends on it.
   int64_t neighbours;
 };
+// Whether none of the elements of a packed B [k, n] is infinite or NaN.
+bool tfc_gemm_is_finite(const float *packed_b, int64_t k, int64_t n);
 // Whether products of such rows [m, k] with n columns add along the rows, in an order of their own. A product that must
 // have the same bits as one of them has to have a source, too.
 bool tfc_gemm_has_few_columns(int64_t neighbours, int64_t k, int64_t n);
@@ -76,21 +98,30 @@ struct tfc_gemm_product {
   // In the first product: right sides are packed as one, and each element of C is one chain over all products, which
   // rounds differently.
   bool joined;
+  bool finite; // the packed B is known to be finite, so that nobody has to look at it before padding is left out
   // NULL, or what follows on each element of C; for one product that is not added to C, in tfc_gemm_run and
   // tfc_gemm_run_block. C must begin at the first element of the output, without gaps between rows.
   const struct tfc_last_pass *last;
 };
-// Some steps of the chains of 8 rows of an A whose columns are contiguous: those of rows [from, from + count) of B. In
-// the next step the 8 elements of A lie `a_row` elements further on.
+// Some steps of the chains of a stripe of an A that lies in memory column by column: those of rows [from, from + count)
+// of B. `a` leads to the first row's element in the first of these columns.
 struct tfc_gemm_steps {
   const float *a;
   int64_t from, count;
 };
-// C [8, n] (`ldc` elements from row to row) = such rows times the product's B in panels [first, last), or is added to
-// C; A is read where it is, `offset` elements behind each `a`. Steps that are left out are as if A were 0 there.
-void tfc_gemm_run_transposed(const struct tfc_gemm_product *product, const struct tfc_gemm_steps *steps, int64_t count,
-                             int64_t offset, int64_t a_row, int64_t n, float *c, int64_t ldc, bool accumulate,
-                             int64_t first, int64_t last);
+// A stripe of such rows, at most 8. Row r lies `offset` + r elements behind `a`, and then there are 8 rows, or
+// `apart[r]` elements if `apart` is not NULL. Steps that are left out are as if A were 0 there.
+struct tfc_gemm_turned {
+  const struct tfc_gemm_steps *steps;
+  int64_t count;
+  int64_t offset, a_row; // a_row: from one column to the next
+  const int32_t *apart;
+  int64_t rows;
+};
+// C [rows, n] (`ldc` elements from row to row) = these rows times the product's B in panels [first, last), or is added
+// to C.
+void tfc_gemm_run_transposed(const struct tfc_gemm_product *product, const struct tfc_gemm_turned *a, int64_t n,
+                             float *c, int64_t ldc, bool accumulate, int64_t first, int64_t last);
 
 // C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, from left to right; with
 // `accumulate`, that is added to C. Writes rows [row_first, row_last) of panels [first, last). `row_first` is a

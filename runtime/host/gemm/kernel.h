@@ -14,7 +14,8 @@ enum { tfc_gemm_stripe = 8, TFC_GEMM_FEW_COLUMNS = 4, TFC_GEMM_NEIGHBOURS = 16 }
 // continue from C.
 typedef enum tfc_gemm_mode { TFC_GEMM_SET, TFC_GEMM_ADD, TFC_GEMM_CONTINUE } tfc_gemm_mode;
 
-struct tfc_gemm_steps;
+struct tfc_gemm_turned;
+struct tfc_gemm_stretch;
 struct tfc_gemm_kernel {
   const char *name;
   int64_t width; // columns of a panel
@@ -36,15 +37,18 @@ struct tfc_gemm_kernel {
   void (*wide)(int64_t pieces, int64_t length, const float *const *rows, const float *b, int64_t more,
                const float *ahead, float *c, int64_t ldc, bool continues, const struct tfc_last_tile *last);
   int64_t wide_columns; // width, and a vector's lanes
+  // c[8, columns] = the product of packed B with 8 rows of A that lie in memory as the stretch says. `columns` may be
+  // wide_columns: then `more` is as for `wide`. `last` as for `tile`.
+  void (*scattered)(const struct tfc_gemm_stretch *a, const float *b, int64_t more, float *c, int64_t ldc,
+                    int64_t columns, const struct tfc_last_tile *last);
   // As `direct`, for at most TFC_GEMM_FEW_COLUMNS columns of a B whose columns are contiguous, one after the other.
   // Each element is the sum of several chains: one for each lane of a vector. `length` is a multiple of
   // TFC_GEMM_NEIGHBOURS. 8 rows are read, and the first `height` rows of c written.
   void (*dots)(int64_t pieces, int64_t length, const float *const *rows, const float *b, float *c, int64_t ldc,
                int64_t height, int64_t columns, const struct tfc_last_tile *last);
-  // c[8, columns] = 8 rows of A times B, or is added to c. The rows are read in place, where 8 elements of a column are
-  // neighbours: `steps` say which columns these are and which rows of B they meet.
-  void (*transposed)(int64_t count, const struct tfc_gemm_steps *steps, int64_t offset, int64_t a_row, const float *b,
-                     int64_t b_row, float *c, int64_t ldc, int64_t columns, bool adds);
+  // c[rows, columns] = such rows of A times B, or is added to c. `columns` may be wide_columns.
+  void (*transposed)(const struct tfc_gemm_turned *a, const float *b, int64_t b_row, float *c, int64_t ldc,
+                     int64_t columns, bool adds);
   // Transposes 8 rows in memory to 8 columns: out[i * step + r] = rows[r][i] for i < count.
   void (*pack)(const float *const *rows, int64_t count, float *out, int64_t step);
   // A vector x times a matrix in memory: c[j] = the sum over i < k of x[i * x_step] B(i, j), j < count. B(i, j) is

@@ -10,7 +10,7 @@
 #include "runtime/host/gemm/tile.inc"
 #include "runtime/host/gemm/vector.inc"
 
-const struct tfc_gemm_kernel tfc_gemm_kernel_avx2 = {
-    "avx2", VECTORS *LANES,  tile, direct_tile, NULL,          0,
-    dots,   transposed_tile, pack, row_times,   columns_times, few_times};
+const struct tfc_gemm_kernel tfc_gemm_kernel_avx2 = {"avx2",    VECTORS *LANES, tile,     direct_tile,     NULL,
+                                                     0,         scattered_tile, dots,     transposed_tile, pack,
+                                                     row_times, columns_times,  few_times};
 #endif

@@ -11,6 +11,6 @@
 #include "runtime/host/gemm/vector.inc"
 
 const struct tfc_gemm_kernel tfc_gemm_kernel_avx512 = {
-    "avx512", VECTORS *LANES,  tile, direct_tile, wide_tile,     (VECTORS + 1) * LANES,
-    dots,     transposed_tile, pack, row_times,   columns_times, few_times};
+    "avx512",        VECTORS *LANES, tile,      direct_tile,   wide_tile, (VECTORS + 1) * LANES, scattered_tile, dots,
+    transposed_tile, pack,           row_times, columns_times, few_times};
 #endif

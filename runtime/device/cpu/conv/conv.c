@@ -22,8 +22,9 @@
 
 enum { MOST_ZEROS = 8192, PIECE = TFC_PIECE, LEAST_POSITIONS = 12, MOST_PARTS = 64, LEAST_ROWS = 192 };
 // Images of at most so many channels get a border. Where patches are transposed or are volumes, with more rows that may
-// reach over an edge, it saves more.
-enum { PADDED = 1, PADDED_MORE = 4 };
+// reach over an edge, it saves more. For a filter's gradient, channels that are not whole stripes can then be read in
+// place.
+enum { PADDED = 1, PADDED_MORE = 4, PADDED_ODD = 64 };
 static const float zeros[MOST_ZEROS];
 
 static const int64_t most_cells = TFC_PRODUCTS_MOST;
@@ -137,6 +138,7 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   else
     p.source = &patches.base;
   if (p.source) (void)tfc_patches_pad(ctx, &patches, tfc_patches_are_flat(&patches) ? PADDED : PADDED_MORE);
+  if (p.source) tfc_patches_scatter(&patches);
   return tfc_products_run_finished(ctx, &p, positions, c->sizes.filters, y->data);
 }
 
@@ -293,6 +295,7 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   bool done = false;
   TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->sizes.channels, to, &done));
   if (!done) (void)tfc_patches_pad(ctx, &patches, tfc_patches_are_flat(&patches) ? PADDED : PADDED_MORE);
+  if (!done) tfc_patches_scatter(&patches);
   struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
   if (packed) {
     // the filter is already packed
@@ -307,6 +310,7 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   if (!done && in_place && product_of(1, c->sizes.stride) != 1) {
     struct in_place j = {c, parts, {.source = p.source, .packed_b = p.packed_b, .k = k}, dx, false};
     const int64_t each = parts[1].positions * c->sizes.channels * k;
+    j.product.finite = tfc_gemm_is_finite(p.packed_b, k, c->sizes.channels);
     tfc_kernel_parallel_for(ctx, rows / parts[1].positions, 500000 / each + 1, lines_in_place, &j);
     return j.failed ? tfc_status_no_memory(NULL) : NULL;
   }
@@ -500,7 +504,8 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
   TFC_RETURN_IF_ERROR(filter_on_tiles(ctx, c, &patches, dy, dw->data, &done));
   if (done) return NULL;
   if (tfc_lines_pay(&patches, c->sizes.filters)) return tfc_lines_filter(ctx, &patches, dy, c->sizes.filters, dw->data);
-  if (!c->pointwise) (void)tfc_patches_pad(ctx, &patches, PADDED_MORE);
+  if (!c->pointwise && tfc_patches_pad(ctx, &patches, c->sizes.channels % 8 ? PADDED_ODD : PADDED_MORE))
+    tfc_patches_scatter(&patches);
   if (tfc_pieces_pay(&patches)) return tfc_pieces_filter(ctx, &patches, dy, c->sizes.filters, dw->data);
   struct filter_job j = {.conv = c, .patches = patches, .dy = dy, .dw = dw->data};
   j.positions = product_of(c->sizes.batch, c->sizes.out);

@@ -27,16 +27,12 @@ struct job {
   _Atomic bool failed;
 };
 
-// A product has few terms here (the positions of one line), so each tile's sums are loaded and stored often. From 64
-// filters on these are many tiles, and packing the patches takes less time. Where channels are whole stripes, products
-// read the image in place (pieces.h), which is faster unless filters are few. The limits are the same for all
-// instruction sets, because the two ways add in different orders.
+// With few filters, a vector of them would be mostly empty, and vectors go along the windows instead. The limits are
+// the same for all instruction sets, because the two ways add in different orders.
 bool tfc_lines_pay(const struct tfc_patches *p, int64_t filters) {
-  enum { MOST_FILTERS = 63 };
   const int64_t columns = p->size[1] * p->channels;
-  return (p->channels % stripe != 0 || filters <= stripe) && tfc_patches_are_flat(p) && p->dilation[1] == 1 &&
-         p->before[1] >= 0 && p->before[1] < p->size[1] && p->out[1] >= 24 && p->batch * p->out[0] >= parts &&
-         filters <= MOST_FILTERS && columns * p->size[0] <= 2048;
+  return filters <= stripe && tfc_patches_are_flat(p) && p->dilation[1] == 1 && p->before[1] >= 0 &&
+         p->before[1] < p->size[1] && p->out[1] >= 24 && p->batch * p->out[0] >= parts && columns * p->size[0] <= 2048;
 }
 
 // Returns the number of elements from the begin of a line's first window to the last element that is read for its last

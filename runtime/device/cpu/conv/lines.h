@@ -1,12 +1,12 @@
-// Computes the gradient of a 2-D convolution's filter line by line of the output. It is used for few filters, where
-// packing the patches would take as long as multiplying them.
+// Computes the gradient of a 2-D convolution's filter line by line of the output. It is used for few filters, of which
+// a product's vectors would be mostly empty.
 #ifndef TFC_RUNTIME_DEVICE_CPU_CONV_LINES_H
 #define TFC_RUNTIME_DEVICE_CPU_CONV_LINES_H
 
 #include "runtime/device/cpu/conv/patches.h"
 #include "runtime/ops/kernel.h"
 
-// Whether this is expected to be faster than products over packed patches.
+// Whether this is expected to be faster than products over patches.
 bool tfc_lines_pay(const struct tfc_patches *p, int64_t filters);
 // dw [size[0] * size[1] * channels, filters] = patches of x, transposed · dy [positions, filters]. The result does not
 // depend on the number of cores. RESOURCE_EXHAUSTED: no memory for the sums.

@@ -231,6 +231,84 @@ void tfc_patches_init(struct tfc_patches *p) {
   p->base.neighbours = p->channels;
 }
 
+static bool is_inside(const struct tfc_patches *p, const struct place *at) {
+  const int64_t position[3] = {at->y, at->x, at->z};
+  for (int k = 0; k < 3; k++)
+    if (position[k] < 0 || position[k] + (p->size[k] - 1) * p->dilation[k] >= p->in[k]) return false;
+  return true;
+}
+static void add_span(struct tfc_gemm_stretch *out, int64_t begin, int64_t end, tfc_gemm_rows rows) {
+  struct tfc_gemm_span *before = out->spans + out->span_count - 1;
+  if (out->span_count && before->rows == rows && before->end == begin)
+    before->end = (int32_t)end;
+  else
+    out->spans[out->span_count++] = (struct tfc_gemm_span){(int32_t)begin, (int32_t)end, rows};
+}
+
+// Finds the spans of 8 windows that are neighbours on one line, the first of them at `at`. False: more than one of them
+// has a cell in the padding at one end of the line.
+static bool find_window_spans(const struct tfc_patches *p, const struct place *at, struct tfc_gemm_stretch *out) {
+  const int64_t c = p->channels, step = p->stride[1], rows = rows_of(p);
+  if (rows * p->size[1] > TFC_GEMM_MOST_SPANS) return false;
+  tfc_gemm_rows by_cell[TFC_GEMM_MOST_SPANS];
+  for (int64_t j = 0; j < p->size[1]; j++) {
+    const int64_t x = at->x + j * p->dilation[1], last = x + (STRIPE - 1) * step;
+    const bool left = x < 0, right = last >= p->in[1];
+    if ((left && right) || x + step < 0 || last - step >= p->in[1]) return false;
+    by_cell[j] = left ? TFC_GEMM_BUT_FIRST : right ? TFC_GEMM_BUT_LAST : TFC_GEMM_ALL_ROWS;
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    int64_t line;
+    if (!find_line(p, at, i, &line)) continue;
+    for (int64_t j = 0; j < p->size[1]; j++) {
+      const int64_t begin = (i * p->size[1] + j) * c;
+      add_span(out, begin, begin + c, by_cell[j]);
+    }
+  }
+  return true;
+}
+
+// Windows on one line of the image follow each other at the same distance. Those of a stripe that is on two lines are
+// looked for one at a time.
+static bool stretch(const struct tfc_gemm_source *source, int64_t row, bool all, struct tfc_gemm_stretch *out) {
+  const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
+  const int64_t c = p->channels, step = p->stride[1], here = p->out[1] - row % p->out[1];
+  struct place at = place_of(p, row);
+  const float *first = at.image + ((at.z * p->in[0] + at.y) * p->in[1] + at.x) * c;
+  out->offsets = p->offsets, out->apart = STRIPE * step * c, out->more = 0, out->span_count = 0;
+  if (here >= STRIPE) {
+    for (int64_t r = 0; r < STRIPE; r++) out->rows[r] = first + r * step * c;
+    const struct place end = {at.image, at.z, at.y, at.x + (STRIPE - 1) * step};
+    if (!is_inside(p, &at) || !is_inside(p, &end)) return !all && find_window_spans(p, &at, out);
+    const int64_t room = (p->in[1] - 1 - (p->size[1] - 1) * p->dilation[1] - end.x) / step, left = here - STRIPE;
+    out->more = (room < left ? room : left) / STRIPE;
+  }
+  for (int64_t r = 0; r < STRIPE && here < STRIPE; r++) {
+    at = place_of(p, row + r);
+    if (!is_inside(p, &at)) return false;
+    out->rows[r] = at.image + ((at.z * p->in[0] + at.y) * p->in[1] + at.x) * c;
+  }
+  add_span(out, 0, rows_of(p) * p->size[1] * c, TFC_GEMM_ALL_ROWS);
+  return true;
+}
+
+void tfc_patches_scatter(struct tfc_patches *p) {
+  const int64_t c = p->channels, k = rows_of(p) * p->size[1] * c, line = p->in[1] * c;
+  const int64_t reach[3] = {(p->size[0] - 1) * p->dilation[0], (p->size[1] - 1) * p->dilation[1],
+                            (p->size[2] - 1) * p->dilation[2]};
+  for (int i = 0; i < 3; i++)
+    if (reach[i] >= p->in[i] + p->before[i]) return; // every window ends behind the image
+  if (k > TFC_PATCHES_MOST_OFFSETS || reach[2] * p->in[0] + reach[0] + 1 > INT32_MAX / line) return;
+  int32_t *out = p->offsets;
+  for (int64_t z = 0; z < p->size[2]; z++)
+    for (int64_t y = 0; y < p->size[0]; y++)
+      for (int64_t x = 0; x < p->size[1]; x++)
+        for (int64_t e = 0; e < c; e++)
+          *out++ = (int32_t)((z * p->dilation[2] * p->in[0] + y * p->dilation[0]) * line + x * p->dilation[1] * c + e);
+  for (int64_t i = k; i % STRIPE; i++) *out++ = 0; // rows beyond the last one may be read
+  p->base.stretch = stretch;
+}
+
 // Finds the line of the image under row `i` of the windows; NULL: it is outside of the image.
 static const float *line_under(const struct tfc_patches *p, const struct tfc_patches_line *on, int64_t i) {
   const struct place at = {.z = on->z, .y = on->y};
@@ -351,6 +429,18 @@ int64_t tfc_patches_steps(const struct tfc_patches_transposed *t, int64_t cell, 
     if (last > first) out[count++] = (struct tfc_gemm_steps){line + first * step, from + first, last - first};
   }
   return count;
+}
+
+int64_t tfc_patches_lines(const struct tfc_patches_transposed *t, struct tfc_gemm_steps *out) {
+  const struct tfc_patches *p = t->patches;
+  int64_t from = 0;
+  for (int64_t i = 0; i < t->line_count; i++) {
+    const struct tfc_patches_line *on = &t->lines[i];
+    const float *first = on->image + (on->z * p->in[0] + on->y) * p->in[1] * p->channels + on->start;
+    out[i] = (struct tfc_gemm_steps){first, from, on->count};
+    from += on->count;
+  }
+  return t->line_count;
 }
 
 void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,

@@ -9,14 +9,19 @@
 // Row (n, y, x) of out[0] x out[1] positions; column (i, j, c): image[n, y * stride[0] + i * dilation[0] - before[0],
 // x * stride[1] + j * dilation[1] - before[1], c], or 0 outside of the image. A volume also has planes (index 2 of the
 // arrays): row (n, z, y, x) and column (h, i, j, c).
+enum { TFC_PATCHES_MOST_OFFSETS = 1024 };
 struct tfc_patches {
   struct tfc_gemm_source base; // by tfc_patches_init
   const float *image;          // [batch, in[2], in[0], in[1], channels]
   int64_t batch, in[3], out[3], channels, size[3], stride[3], dilation[3], before[3];
-  const float *zeros; // at least size[1] * channels of them
-  bool inside;        // no window reaches over the edge, and behind the image are 16 more floats
+  const float *zeros;                        // at least size[1] * channels of them
+  bool inside;                               // no window reaches over the edge, and behind the image are 16 more floats
+  int32_t offsets[TFC_PATCHES_MOST_OFFSETS]; // by tfc_patches_scatter
 };
-void tfc_patches_init(struct tfc_patches *p);           // sets `base`; the caller has set the other members
+void tfc_patches_init(struct tfc_patches *p); // sets `base`; the caller has set the other members
+// Lets products read windows by the distances of their elements, if these are not too many. For patches that stay where
+// they are, after they have got their border.
+void tfc_patches_scatter(struct tfc_patches *p);
 bool tfc_patches_are_flat(const struct tfc_patches *p); // images are two-dimensional
 
 // The same matrix transposed: row (i, j, c); the columns are `count` positions from `first` on, at most
@@ -40,6 +45,10 @@ void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t c
 // first channel. Returns their number; `out` has room for TFC_PATCHES_POSITIONS.
 struct tfc_gemm_steps;
 int64_t tfc_patches_steps(const struct tfc_patches_transposed *t, int64_t cell, struct tfc_gemm_steps *out);
+
+// As tfc_patches_steps, for all rows of patches that are `inside` and know their offsets: each row is offsets[row]
+// elements behind.
+int64_t tfc_patches_lines(const struct tfc_patches_transposed *t, struct tfc_gemm_steps *out);
 
 // For two-dimensional images: the matrix of the pixels that cell (i, j) of the window meets, one row of `channels`
 // elements for each position from `first` on.

@@ -36,28 +36,43 @@ bool tfc_pieces_pay(const struct tfc_patches *p) {
 
 // Few filters are read in place: a packed panel of them would be mostly zeros.
 bool tfc_pieces_read_in_place(int64_t filters) {
-  return filters % 16 == 0 && filters <= 32;
+  return filters % 16 == 0 && filters <= 64;
+}
+
+// Whether an image is packed: one with many channels is on too many pages of memory to be read in place, and many
+// narrow panels would read it too often.
+static bool is_far(int64_t row, int64_t first, int64_t last) {
+  enum { FAR = 320, WIDE = 48, MOST_PANELS = 4 };
+  return row > FAR || (tfc_gemm_panel() < WIDE && last - first > MOST_PANELS);
 }
 
 void tfc_pieces_multiply(const struct tfc_patches_transposed *t, const struct tfc_gemm_product *product,
                          int64_t filters, float *dw, bool accumulate, int64_t row, int64_t row_end, int64_t first,
                          int64_t last, float *scratch) {
-  // An image with many channels is on too many pages of memory to be read in place, and many narrow panels would read
-  // it too often.
-  enum { STRIPE = 8, FAR = 320, WIDE = 48, MOST_PANELS = 4 };
+  enum { STRIPE = 8 };
   struct tfc_gemm_steps steps[TFC_PATCHES_POSITIONS];
-  const int64_t c = t->patches->channels;
-  if (c % STRIPE || c * t->patches->stride[1] > FAR || (tfc_gemm_panel() < WIDE && last - first > MOST_PANELS)) {
+  const struct tfc_patches *p = t->patches;
+  const int64_t c = p->channels;
+  struct tfc_gemm_turned turned = {.steps = steps, .a_row = p->stride[1] * c, .rows = STRIPE};
+  const bool far = is_far(turned.a_row, first, last);
+  if (!far && c % STRIPE && p->inside && p->base.stretch) { // the rows of a stripe belong to different cells
+    turned.count = tfc_patches_lines(t, steps);
+    for (; row < row_end; row += STRIPE) {
+      turned.apart = p->offsets + row, turned.rows = row_end - row < STRIPE ? row_end - row : STRIPE;
+      tfc_gemm_run_transposed(product, &turned, filters, dw + row * filters, filters, accumulate, first, last);
+    }
+    return;
+  }
+  if (far || c % STRIPE) {
     struct tfc_gemm_product packed = *product;
     packed.source = &t->base;
     tfc_gemm_run(&packed, 1, filters, dw, filters, accumulate, row, row_end, first, last, scratch);
     return;
   }
-  int64_t count = 0;
   for (int64_t known = -1; row < row_end; row += STRIPE) {
-    if (row / c != known) count = tfc_patches_steps(t, known = row / c, steps);
-    tfc_gemm_run_transposed(product, steps, count, row % c, t->patches->stride[1] * c, filters, dw + row * filters,
-                            filters, accumulate, first, last);
+    if (row / c != known) turned.count = tfc_patches_steps(t, known = row / c, steps);
+    turned.offset = row % c;
+    tfc_gemm_run_transposed(product, &turned, filters, dw + row * filters, filters, accumulate, first, last);
   }
 }
 
@@ -66,9 +81,27 @@ static int64_t piece_length(const struct job *j, int64_t piece) {
   return left < TFC_PIECE ? left : TFC_PIECE;
 }
 
+// As tfc_pieces_multiply, for a window of one cell.
+static void matrix_piece(const struct job *j, struct tfc_gemm_product *product, int64_t q, int64_t row, int64_t row_end,
+                         int64_t first, int64_t last, float *sum, float *scratch) {
+  enum { STRIPE = 8 };
+  const int64_t c = j->p->channels;
+  const float *from = j->p->image + q * TFC_PIECE * c;
+  if (c % STRIPE || is_far(c, first, last)) {
+    product->a = (struct tfc_matrix){from, 1, c};
+    tfc_gemm_run(product, 1, j->filters, sum, j->filters, false, row, row_end, first, last, scratch);
+    return;
+  }
+  const struct tfc_gemm_steps steps = {from, 0, product->k};
+  for (; row < row_end; row += STRIPE) {
+    const struct tfc_gemm_turned turned = {&steps, 1, row, c, NULL, STRIPE};
+    tfc_gemm_run_transposed(product, &turned, j->filters, sum + row * j->filters, j->filters, false, first, last);
+  }
+}
+
 static void sum_pieces(void *arg, int64_t begin, int64_t end) {
   struct job *j = arg;
-  const int64_t width = tfc_gemm_panel(), c = j->p->channels;
+  const int64_t width = tfc_gemm_panel();
   for (int64_t i = begin; i < end; i++) {
     const int64_t parts = j->row_parts * j->panel_parts, q = i / parts, part = i % parts, k = piece_length(j, q);
     const int64_t row = part / j->panel_parts * j->row_part, first = part % j->panel_parts * j->panel_part;
@@ -89,8 +122,7 @@ static void sum_pieces(void *arg, int64_t begin, int64_t end) {
     }
     float *sum = q ? j->sums + (q - 1) * j->rows * j->filters : j->dw;
     if (j->pointwise) {
-      product.a = (struct tfc_matrix){j->p->image + q * TFC_PIECE * c, 1, c};
-      tfc_gemm_run(&product, 1, j->filters, sum, j->filters, false, row, row_end, first, last, a);
+      matrix_piece(j, &product, q, row, row_end, first, last, sum, a);
       continue;
     }
     struct tfc_patches_transposed source;
