@@ -20,7 +20,8 @@ static struct tfc_cuda_fake_options options;
 static struct CUstream_st *stream_graves; // destroyed streams are kept, so that the fake notices if one is used
 static struct CUevent_st *event_graves;
 static bool peers[64][64];
-static uint64_t pushed; // bit i: green context 10 + i is current on a thread
+static uint64_t pushed;         // bit i: green context 10 + i is current on a thread
+static uint64_t green_ends[64]; // how many green contexts 10 + i have been destroyed
 static _Thread_local int current_device;
 static _Thread_local uint64_t current_green; // the green context that this thread pushed, 0: none
 static _Thread_local bool is_pushed;         // a context was pushed, perhaps one that `enter` has replaced since
@@ -145,8 +146,12 @@ int tfc_fake_use_stream(const struct CUstream_st *s) {
   if (s->life != LIVE) return tfc_fake_violation(INVALID_HANDLE);
   return s->orphan ? tfc_fake_violation(CONTEXT_DESTROYED) : 0;
 }
+static uint64_t ends_of(uint64_t green) {
+  return green ? green_ends[(green - 10) % 64] : 0;
+}
 static int use_event(const struct CUevent_st *e) {
-  return e->life == LIVE ? 0 : tfc_fake_violation(INVALID_HANDLE);
+  if (e->life != LIVE) return tfc_fake_violation(INVALID_HANDLE);
+  return e->ends == ends_of(e->green) ? 0 : tfc_fake_violation(CONTEXT_DESTROYED);
 }
 // A kernel or a graph may only be launched into a stream of the thread's current device.
 int tfc_fake_use_for_launch(const struct CUstream_st *s) {
@@ -540,13 +545,16 @@ static int event_create(bool timing, tfc_cuda_event *out) {
   (*out)->timing = timing;
   (*out)->device = current_device;
   (*out)->green = current_green;
+  pthread_mutex_lock(&tfc_fake.lock);
+  (*out)->ends = ends_of(current_green);
+  pthread_mutex_unlock(&tfc_fake.lock);
   (*out)->life = LIVE;
   return 0;
 }
 static int event_destroy(tfc_cuda_event e) {
   pthread_mutex_lock(&tfc_fake.lock);
   int error = use_event(e);
-  if (!error) {
+  if (e->life == LIVE) {
     tfc_fake_release_record(e->last);
     e->last = NULL;
     e->life = DEAD;
@@ -634,6 +642,7 @@ static int unsplit(struct tfc_cuda_partition *p) {
   pthread_mutex_lock(&tfc_fake.lock);
   for (struct CUstream_st *s = tfc_fake.streams; s; s = s->next)
     if (s->green == p->id) s->orphan = true, violations++;
+  green_ends[(p->id - 10) % 64]++;
   pthread_mutex_unlock(&tfc_fake.lock);
   return 0;
 }
@@ -669,6 +678,9 @@ static int cudnn_create(tfc_cuda_stream stream, struct cudnnContext **out, const
   struct cudnnContext *handle = calloc(1, sizeof *handle);
   if (!handle) abort();
   handle->green = current_green;
+  pthread_mutex_lock(&tfc_fake.lock);
+  tfc_fake_expect_no_capture(); // it takes memory
+  pthread_mutex_unlock(&tfc_fake.lock);
   int error = take_stream(handle, stream);
   if (error) {
     *out_error = "the stream is of another context";
@@ -678,8 +690,9 @@ static int cudnn_create(tfc_cuda_stream stream, struct cudnnContext **out, const
   }
   return error;
 }
-static int cudnn_destroy(struct cudnnContext *handle) {
+static int cudnn_destroy(struct cudnnContext *handle) { // waits for the device
   pthread_mutex_lock(&tfc_fake.lock);
+  tfc_fake_wait_for_device(current_device);
   if (options.strict_cudnn) violations += handle->green != current_green;
   pthread_mutex_unlock(&tfc_fake.lock);
   free(handle);

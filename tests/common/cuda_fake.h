@@ -50,9 +50,10 @@ uint64_t tfc_cuda_fake_calls(enum tfc_cuda_fake_call call);
 uint64_t tfc_cuda_fake_works(void); // kernels, copies and fills that streams have executed so far
 uint64_t tfc_cuda_fake_bytes(void); // of device memory that is allocated
 // Returns how many calls so far broke CUDA's rules: allocating or freeing memory while another thread captures; waiting
-// for, querying or destroying a stream during its capture; destroying a green context that still has streams; recording
-// an event of one device on a stream of another; asking for the time between events that were made without timing;
-// giving memory back that copies and fills of a stream will still use.
+// for, querying or destroying a stream during its capture; making a handle of cuDNN while another thread captures, or
+// destroying one while a stream of the device is captured; destroying a green context that still has streams; using or
+// destroying an event of such a context; recording an event of one device on a stream of another; asking for the time
+// between events that were made without timing; giving memory back that copies and fills of a stream will still use.
 // Calls that CUDA refuses are refused here, too (see `violation` in cuda_fake.c), and counted.
 uint64_t tfc_cuda_fake_violations(void);
 uint64_t tfc_cuda_fake_green(void); // the green context that is current on this thread, 0: none

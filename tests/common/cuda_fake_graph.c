@@ -65,6 +65,10 @@ void tfc_fake_expect_no_capture(void) {
   for (const struct CUstream_st *s = tfc_fake.streams; s; s = s->next)
     if (s->capture && !pthread_equal(s->capturer, pthread_self())) (void)tfc_fake_violation(0);
 }
+void tfc_fake_wait_for_device(int device) {
+  for (struct CUstream_st *s = tfc_fake.streams; s; s = s->next)
+    if (s->capture && s->device == device) (void)tfc_fake_refuse_capture(s, CAPTURE_UNSUPPORTED);
+}
 int tfc_fake_capture_begin(tfc_cuda_stream s) {
   pthread_mutex_lock(&tfc_fake.lock);
   int error = tfc_fake_count(TFC_CUDA_FAKE_CAPTURE);

@@ -38,6 +38,7 @@ enum { LIVE = 0x11fe, DEAD = 0xdead };
 struct CUevent_st {
   int device;
   uint64_t green;      // the green context that was current when it was made; 0: none
+  uint64_t ends;       // how many contexts with that number had been destroyed by then
   struct record *last; // NULL: never recorded
   bool timing;
   uint64_t captured;      // the capture in which it was recorded last; 0: in none
@@ -112,6 +113,7 @@ int tfc_fake_refuse_capture(struct CUstream_st *s, int error); // the capture is
 // Makes what comes before the event come before the stream's next work, which becomes a part of the capture.
 int tfc_fake_wait_in_capture(struct CUstream_st *s, const struct CUevent_st *e);
 void tfc_fake_expect_no_capture(void);                       // no other thread may be capturing
+void tfc_fake_wait_for_device(int device);                   // all captures on the device are lost
 void tfc_fake_leave_capture(const struct CUgraphExec_st *g); // its streams leave it
 int tfc_fake_capture_begin(tfc_cuda_stream s);
 int tfc_fake_capture_count(tfc_cuda_stream s, size_t *out);

@@ -3,6 +3,9 @@
 // themselves.
 #include "tests/common/test.h"
 
+#include <pthread.h>
+#include <time.h>
+
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/segment.h"
 #include "tests/common/cuda_fake.h"
@@ -251,10 +254,54 @@ static void memory_of_another(void **state) {
   strict = false, devices = 1;
 }
 
+// Another device of the same GPU is opened, makes a handle of cuDNN and is closed while a stream is captured: cuDNN
+// takes memory for the handle and waits for the GPU when it destroys it, which both have to wait until the capture
+// ends.
+static struct tfc_device_set beside;
+static void *use_cudnn(void *unused) {
+  struct tfc_prepared *prepared = NULL;
+  (void)unused;
+  assert_ok(beside.devices[0]->driver->prepare(beside.devices[0], &segment, &prepared));
+  beside.devices[0]->driver->release(beside.devices[0], prepared);
+  return NULL;
+}
+static void *close_it(void *unused) {
+  (void)unused;
+  tfc_devices_close(&beside);
+  return NULL;
+}
+static void while_captured(const struct tfc_cuda_device *d, void *(*other_thread)(void *)) {
+  tfc_cuda_graph captured = NULL;
+  size_t count = 0;
+  pthread_t thread;
+  struct timespec until;
+  tfc_cuda_memory_capture_begin();
+  assert_int_equal(d->api->capture_begin(d->capture), 0);
+  assert_int_equal(pthread_create(&thread, NULL, other_thread, NULL), 0);
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += 1; // time to do what it should not do
+  const bool ended = !pthread_timedjoin_np(thread, NULL, &until);
+  assert_int_equal(d->api->capture_end(d->capture, NULL, 0, &count, &captured), 0);
+  tfc_cuda_memory_capture_end();
+  if (!ended) assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(d->api->graph_destroy(captured), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), 0);
+}
+static void handles_while_another_captures(void **state) {
+  (void)state;
+  struct subject s;
+  assert_ok(prepare(&s, "TestHandle"));
+  assert_ok(tfc_devices_open("gpu:0", NULL, 0, &beside));
+  while_captured(tfc_cuda_device_of(s.device), use_cudnn);
+  while_captured(tfc_cuda_device_of(s.device), close_it);
+  subject_deinit(&s);
+}
+
 int main(void) {
   tfc_driver_add(&tfc_driver_gpu);
   tfc_driver_add(&tfc_driver_vgpu);
   const struct CMUnitTest tests[] = {cmocka_unit_test(launches), cmocka_unit_test(plans),
-                                     cmocka_unit_test(green_handles), cmocka_unit_test(memory_of_another)};
+                                     cmocka_unit_test(green_handles), cmocka_unit_test(memory_of_another),
+                                     cmocka_unit_test(handles_while_another_captures)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

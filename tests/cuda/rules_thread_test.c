@@ -207,6 +207,37 @@ static void events_of_another_context(void **state) {
   assert_int_equal(tfc_cuda_fake_violations(), seen);
 }
 
+static void events_of_a_destroyed_context(void **state) {
+  (void)state;
+  struct tfc_cuda_partition halves[2];
+  int granularity, total;
+  tfc_cuda_stream plain;
+  tfc_cuda_event made[2], later;
+  begin(false);
+  assert_int_equal(api->split(0, 2, halves, &granularity, &total), 0);
+  assert_int_equal(api->stream_create(NULL, &plain), 0);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(api->push(&halves[i]), 0);
+    assert_int_equal(api->event_create(false, &made[i]), 0);
+    assert_int_equal(api->pop(), 0);
+  }
+  assert_int_equal(api->unsplit(&halves[0]), 0);
+  refused(api->stream_wait(plain, made[0]), 709);
+  refused(api->event_query(made[0]), 709);
+  refused(api->event_destroy(made[0]), 709);
+  assert_int_equal(api->stream_wait(plain, made[1]), 0);
+  assert_int_equal(api->event_destroy(made[1]), 0);
+  assert_int_equal(api->unsplit(&halves[1]), 0);
+  assert_int_equal(api->split(0, 2, halves, &granularity, &total), 0); // a new context in the place of the old one
+  assert_int_equal(api->push(&halves[0]), 0);
+  assert_int_equal(api->event_create(false, &later), 0);
+  assert_int_equal(api->pop(), 0);
+  assert_int_equal(api->event_destroy(later), 0);
+  assert_int_equal(api->stream_destroy(plain), 0);
+  for (int i = 0; i < 2; i++) assert_int_equal(api->unsplit(&halves[i]), 0);
+  assert_int_equal(tfc_cuda_fake_violations(), seen);
+}
+
 // Entering a device replaces a green context that was pushed; what was below it comes back with `pop`.
 static void entering_from_a_green_context(void **state) {
   (void)state;
@@ -440,6 +471,45 @@ static void *allocate_and_release(void *unused) {
   assert_int_equal(api->release_host(pinned), 0);
   return NULL;
 }
+// cuDNN takes memory for a handle, and waits for the device when it destroys one.
+static struct cudnnContext *made;
+static int device_of_handle;
+static void *make_handle(void *unused) {
+  tfc_cuda_stream stream;
+  const char *said = NULL;
+  (void)unused;
+  assert_int_equal(api->enter(device_of_handle), 0);
+  assert_int_equal(api->stream_create(NULL, &stream), 0);
+  assert_int_equal(api->cudnn_create(stream, &made, &said), 0);
+  assert_int_equal(api->stream_destroy(stream), 0);
+  return NULL;
+}
+static void *destroy_handle(void *unused) {
+  (void)unused;
+  assert_int_equal(api->enter(device_of_handle), 0);
+  assert_int_equal(api->cudnn_destroy(made), 0);
+  return NULL;
+}
+static void in_a_thread(void *(*run)(void *)) {
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, run, NULL), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+}
+static void handles_during_a_capture(void **state) {
+  (void)state;
+  for (device_of_handle = 0; device_of_handle < 2; device_of_handle++) {
+    begin_capture(); // on device 0
+    in_a_thread(make_handle);
+    assert_int_equal(tfc_cuda_fake_violations(), ++seen);
+    end_capture(false);
+    begin_capture();
+    in_a_thread(destroy_handle);
+    seen += device_of_handle == 0;
+    assert_int_equal(tfc_cuda_fake_violations(), seen);
+    end_capture(device_of_handle == 0);
+  }
+}
+
 static void what_others_may_not_do_meanwhile(void **state) {
   (void)state;
   tfc_cuda_graph graph = NULL;
@@ -595,6 +665,7 @@ int main(void) {
       cmocka_unit_test(memory_that_was_given_back_too_early),
       cmocka_unit_test(handles_of_another_context),
       cmocka_unit_test(events_of_another_context),
+      cmocka_unit_test(events_of_a_destroyed_context),
       cmocka_unit_test(entering_from_a_green_context),
       cmocka_unit_test(flags_elsewhere),
       cmocka_unit_test(what_may_not_be_captured),
@@ -603,6 +674,7 @@ int main(void) {
       cmocka_unit_test(forks_that_are_not_joined),
       cmocka_unit_test(where_a_capture_may_not_end_or_join),
       cmocka_unit_test(what_others_may_not_do_meanwhile),
+      cmocka_unit_test(handles_during_a_capture),
       cmocka_unit_test(times_between_events),
       cmocka_unit_test(copies_between_devices),
       cmocka_unit_test(graphs_of_another_device),

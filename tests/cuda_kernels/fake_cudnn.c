@@ -11,6 +11,7 @@
 uint32_t cuda_fake_convolutions, cuda_fake_convolutions_in[CUDA_FAKE_MATHS], cuda_fake_measurements;
 bool cuda_fake_no_measurement;
 float cuda_fake_slower_ms[2];
+size_t cuda_fake_cudnn_version = CUDNN_VERSION;
 
 enum { RANK = CUDA_FAKE_RANK };
 struct cudnnFilterStruct {
@@ -22,6 +23,9 @@ struct cudnnConvolutionStruct {
   cudnnMathType_t math;
 };
 
+size_t cudnnGetVersion(void) {
+  return cuda_fake_cudnn_version;
+}
 const char *cudnnGetErrorString(cudnnStatus_t status) {
   return status == CUDNN_STATUS_NOT_SUPPORTED ? "not supported" : "a failure of the fake";
 }

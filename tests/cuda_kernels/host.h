@@ -79,12 +79,13 @@ extern bool cuda_fake_is_timed;        // if set, a product is being timed: its 
 extern uint32_t cuda_fake_refused;     // 1 << tfc_math: cuBLASLt has no algorithm for products in this arithmetic
 // Rounds an operand in float32 as the arithmetic `math` rounds it.
 float cuda_fake_operand(tfc_math math, float v);
-extern bool cuda_fake_no_measurement; // if set, cuDNN's measuring fails
-extern float cuda_fake_slower_ms[2];  // how much slower cuDNN seems with channels last, and with channels first
-extern uint32_t cuda_fake_dnn_calls;  // calls for pooling, batch normalisation, softmax and LRN, measurements included
-extern uint32_t cuda_fake_timings;    // events that were made to time something
-extern int64_t cuda_fake_dnn_cost_ns; // how much each of these calls moves the clock; below 0: cuDNN seems faster than
-                                      // tfc's kernel
+extern bool cuda_fake_no_measurement;  // if set, cuDNN's measuring fails
+extern size_t cuda_fake_cudnn_version; // which version of cuDNN is loaded
+extern float cuda_fake_slower_ms[2];   // how much slower cuDNN seems with channels last, and with channels first
+extern uint32_t cuda_fake_dnn_calls;   // calls for pooling, batch normalisation, softmax and LRN, measurements included
+extern uint32_t cuda_fake_timings;     // events that were made to time something
+extern int64_t cuda_fake_dnn_cost_ns;  // how much each of these calls moves the clock; below 0: cuDNN seems faster than
+                                       // tfc's kernel
 // Does tfc_cuda_follow_chain list a captured graph of four nodes in its order? The second node has `successors`
 // successors; `early`: edges have data.
 bool cuda_fake_chain(uint32_t successors, bool early);

@@ -491,6 +491,19 @@ static void test_choices_are_of_one_arithmetic(void **state) {
   for (int run = 0; run < 2 * TFC_MATH_BFLOAT16; run++) in_a_child(measures_once, &run);
   unsetenv("ONLY");
 }
+// And only for the version of cuDNN that was loaded then, whichever version the headers are of.
+static bool measures_again(void *unused) {
+  (void)unused;
+  int same_arithmetic = 1;
+  cuda_fake_cudnn_version++;
+  return !measures_once(&same_arithmetic) && cuda_fake_measurements > 10;
+}
+static void test_choices_are_of_one_version(void **state) { // after the test before, whose choices are left
+  (void)state;
+  setenv("ONLY", "Conv2D", 1);
+  in_a_child(measures_again, NULL);
+  unsetenv("ONLY");
+}
 static void test_chains_are_followed(void **state) {
   (void)state;
   for (int early = 0; early < 2; early++) {
@@ -519,6 +532,7 @@ int main(void) {
       cmocka_unit_test(test_the_slower_one_does_not_run),
       cmocka_unit_test(test_arithmetic),
       cmocka_unit_test(test_choices_are_of_one_arithmetic),
+      cmocka_unit_test(test_choices_are_of_one_version),
 #else
       cmocka_unit_test(test_rows_name_their_types),
       cmocka_unit_test(test_samples),

@@ -128,13 +128,7 @@ static void close_device(struct tfc_device *device) {
   tfc_queue_deinit(&d->work_end);
   tfc_queue_deinit(&d->copy_end);
   (void)tfc_cuda_enter(api, d->ordinal);
-  if (d->blaslt) (void)api->blaslt_destroy(d->blaslt);
-  if (d->cudnn) {
-    struct cudnnContext *handle = NULL;
-    tfc_status_free(tfc_cuda_cudnn_enter(d, &handle));
-    (void)api->cudnn_destroy(d->cudnn);
-    tfc_cuda_cudnn_leave(d);
-  }
+  tfc_cuda_libraries_close(d);
   tfc_buffer_release(d->scratch);
   tfc_cuda_mark_release(d->clock.mark);
   tfc_cuda_staging_free(d);

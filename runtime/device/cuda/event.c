@@ -1,6 +1,7 @@
 // A mark returns to its pool when its last reference is released. References are held by the device's finisher, by the
 // timelines for which the mark was published, and by waiters. A pool exists longer than its device if marks are still
-// in use.
+// in use; but all events go with the device, because its green context, in which they may have been made, does. Nobody
+// asks for them any more: what the device had to do has ended.
 #include "runtime/device/cuda/event.h"
 
 #include <limits.h>
@@ -22,8 +23,9 @@ struct tfc_cuda_pool {
   struct tfc_cuda_device *owner; // exists until the pool is released
   pthread_mutex_t lock;
   struct tfc_cuda_mark *free;
-  uint64_t out;  // marks that are in use
-  bool released; // its creator has released the pool
+  struct tfc_cuda_mark *made; // all marks
+  uint64_t out;               // marks that are in use
+  bool released;              // its creator has released the pool
 };
 
 tfc_status tfc_cuda_pool_create(struct tfc_cuda_device *d, bool timing, struct tfc_cuda_pool **out) {
@@ -40,10 +42,9 @@ tfc_status tfc_cuda_pool_create(struct tfc_cuda_device *d, bool timing, struct t
 }
 
 static void free_pool(struct tfc_cuda_pool *p) {
-  while (p->free) {
-    struct tfc_cuda_mark *m = p->free;
-    p->free = m->next;
-    (void)p->api->event_destroy(m->event);
+  while (p->made) {
+    struct tfc_cuda_mark *m = p->made;
+    p->made = m->made_before;
     free(m);
   }
   pthread_mutex_destroy(&p->lock);
@@ -53,6 +54,10 @@ static void free_pool(struct tfc_cuda_pool *p) {
 void tfc_cuda_pool_release(struct tfc_cuda_pool *p) {
   if (!p) return;
   pthread_mutex_lock(&p->lock);
+  for (struct tfc_cuda_mark *m = p->made; m; m = m->made_before) {
+    (void)p->api->event_destroy(m->event);
+    m->event = NULL;
+  }
   p->released = true;
   bool last = p->out == 0;
   pthread_mutex_unlock(&p->lock);
@@ -124,10 +129,11 @@ tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *p, tfc_cuda_stream stream,
         m = NULL;
       }
     }
+    pthread_mutex_lock(&p->lock);
+    if (m) m->made_before = p->made, p->made = m;
+    if (!m) p->out--;
+    pthread_mutex_unlock(&p->lock);
     if (!m) {
-      pthread_mutex_lock(&p->lock);
-      p->out--;
-      pthread_mutex_unlock(&p->lock);
       *out_error = error;
       return error ? tfc_status_make(TFC_UNAVAILABLE, "%s: no event: %s", p->device, p->api->error_text(error))
                    : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory for events", p->device);

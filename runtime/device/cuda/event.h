@@ -12,7 +12,7 @@
 #include "runtime/device/cuda/kernel.h"
 #include "runtime/device/driver.h"
 
-struct tfc_cuda_pool;  // the events of one device; it exists until the last event has returned
+struct tfc_cuda_pool;  // the events of one device; it exists until the last mark has returned
 struct tfc_cuda_mark { // a recorded event
   struct tfc_cuda_pool *pool;
   tfc_cuda_event event;
@@ -21,7 +21,8 @@ struct tfc_cuda_mark { // a recorded event
   // When the stream has come to the mark, it writes this value to the flag (flag.h). NULL: it writes none.
   _Atomic uint32_t *flag;
   uint32_t flag_value;
-  struct tfc_cuda_mark *next; // links marks in the pool
+  struct tfc_cuda_mark *next;        // links marks that are not in use
+  struct tfc_cuda_mark *made_before; // links all marks of the pool
 };
 struct tfc_cuda_device;
 // By CUDA's documentation an event and the stream that it is recorded on are of one context, and a green context's
@@ -36,7 +37,8 @@ TFC_MUST_USE int tfc_cuda_event_make(struct tfc_cuda_device *d, bool timing, tfc
 TFC_MUST_USE int tfc_cuda_library_event(struct tfc_cuda_library *library, bool timing, struct CUevent_st **out);
 
 TFC_MUST_USE tfc_status tfc_cuda_pool_create(struct tfc_cuda_device *d, bool timing, struct tfc_cuda_pool **out);
-void tfc_cuda_pool_release(struct tfc_cuda_pool *pool); // releases the creator's reference; NULL is fine
+// Destroys the events and releases the creator's reference; NULL is fine. All work of the device has ended.
+void tfc_cuda_pool_release(struct tfc_cuda_pool *pool);
 // Records a mark on the stream now; the caller holds its only reference. *out_error: CUDA's error if it failed.
 TFC_MUST_USE tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *pool, tfc_cuda_stream stream,
                                              struct tfc_cuda_mark **out, int *out_error);

@@ -15,5 +15,7 @@ void tfc_cuda_green_leave(struct tfc_cuda_device *d);
 // also after a failure.
 TFC_MUST_USE tfc_status tfc_cuda_cudnn_enter(struct tfc_cuda_device *d, struct cudnnContext **out);
 void tfc_cuda_cudnn_leave(struct tfc_cuda_device *d);
+// Destroys the handles. No thread uses them any more.
+void tfc_cuda_libraries_close(struct tfc_cuda_device *d);
 
 #endif

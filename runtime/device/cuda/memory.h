@@ -43,9 +43,9 @@ void tfc_cuda_memory_trim(struct tfc_cuda_memory *m); // gives the cache back to
 // that would wait for the device.
 void tfc_cuda_memory_freeze(struct tfc_cuda_memory *m);
 void tfc_cuda_memory_thaw(struct tfc_cuda_memory *m);
-// While a thread captures, no other thread may allocate or free memory through CUDA, on any device. So every such call
-// is made between enter and leave, which wait for the capture to end. They do not nest; call enter before taking any
-// lock of memory.c.
+// While a thread captures, no other thread may allocate or free memory through CUDA, on any device, or make or destroy
+// the handle of a library, which takes memory and waits for the whole device. So every such call is made between enter
+// and leave, which wait for the capture to end. They do not nest; call enter before taking any lock of memory.c.
 void tfc_cuda_memory_capture_begin(void);
 void tfc_cuda_memory_capture_end(void);
 void tfc_cuda_memory_enter(void);

@@ -219,18 +219,13 @@ static void choice_of(const void *plan, const char **out_model, int *out_values)
   *out_model = p->model;
   out_values[0] = p->choice, out_values[1] = p->measured;
 }
-static struct tfc_cuda_choices choices = {.kind = "product", .value_count = 2, .of = choice_of};
-static pthread_once_t version_once = PTHREAD_ONCE_INIT;
-static void ask_version(void) { // the version is part of the key, because another version may propose other algorithms
-  choices.version = cublasLtGetVersion();
-}
+static struct tfc_cuda_choices choices = {
+    .kind = "product", .version = cublasLtGetVersion, .value_count = 2, .of = choice_of};
 
 char *tfc_cuda_product_tuning(void) {
-  pthread_once(&version_once, ask_version);
   return tfc_cuda_choices_write(&choices, &plans);
 }
 void tfc_cuda_product_set_tuning(const char *lines) {
-  pthread_once(&version_once, ask_version);
   tfc_cuda_choices_read(&choices, &plans, lines);
 }
 
@@ -245,7 +240,6 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
   struct tfc_cuda_product_plan *p = calloc(1, sizeof *p);
   if (!p) return tfc_status_no_memory(NULL);
   p->key = *key;
-  pthread_once(&version_once, ask_version);
   tfc_cuda_choice_model(library, p->model);
   TFC_TRY(s, library->blaslt(library, &handle));
   cudaDataType_t type = data_type(key->type);

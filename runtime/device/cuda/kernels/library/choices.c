@@ -8,7 +8,7 @@
 // Computes two FNV-1a hashes with different start values.
 static void hash_of(const struct tfc_cuda_choices *c, const void *key, size_t size, uint64_t out[2]) {
   const unsigned char *bytes = key;
-  out[0] = UINT64_C(0xcbf29ce484222325), out[1] = out[0] ^ c->version;
+  out[0] = UINT64_C(0xcbf29ce484222325), out[1] = out[0] ^ (uint64_t)c->version();
   for (size_t i = 0; i < size; i++)
     for (int k = 0; k < 2; k++) out[k] = (out[k] ^ (bytes[i] + 31u * (unsigned)k)) * UINT64_C(0x100000001b3);
 }

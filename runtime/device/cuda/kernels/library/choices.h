@@ -14,7 +14,8 @@ struct tfc_cuda_choice {
 };
 struct tfc_cuda_choices {
   const char *kind;
-  uint64_t version; // of cuBLASLt or cuDNN
+  // Of the library that is loaded, which may not be the one of the headers. Another version has other algorithms.
+  size_t (*version)(void);
   int value_count;
   void (*of)(const void *plan, const char **out_model, int *out_values);
   TFC_ARRAY(struct tfc_cuda_choice) read; // the choices that were read from the text; guarded by `making` of the plans

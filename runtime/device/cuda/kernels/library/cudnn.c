@@ -267,7 +267,8 @@ static void choice_of(const void *plan, const char **out_model, int *out_values)
   *out_model = p->model;
   out_values[0] = p->way.first, out_values[1] = p->way.algorithm, out_values[2] = (int)p->way.math;
 }
-static struct tfc_cuda_choices choices = {.kind = "conv", .version = CUDNN_VERSION, .value_count = 3, .of = choice_of};
+static struct tfc_cuda_choices choices = {
+    .kind = "conv", .version = cudnnGetVersion, .value_count = 3, .of = choice_of};
 
 char *tfc_cuda_conv_tuning(void) {
   return tfc_cuda_choices_write(&choices, &plans);

@@ -298,7 +298,7 @@ static void choice_of(const void *plan, const char **out_model, int *out_values)
   *out_model = p->model;
   out_values[0] = p->ours;
 }
-static struct tfc_cuda_choices choices = {.kind = "dnn", .version = CUDNN_VERSION, .value_count = 1, .of = choice_of};
+static struct tfc_cuda_choices choices = {.kind = "dnn", .version = cudnnGetVersion, .value_count = 1, .of = choice_of};
 
 char *tfc_cuda_dnn_tuning(void) {
   return tfc_cuda_choices_write(&choices, &plans);
