@@ -151,6 +151,32 @@ typedef enum tfc_op_role {
   TFC_ROLE_TAKES_GRADIENT, // takes their average from the accumulator in input 0, once it has as many as input 1 says
 } tfc_op_role;
 
+// What rewrites of plans need to know of an op besides its role and flags: they replace particular operations that
+// follow each other by one that does the work of all. An op that no rewrite looks for has none.
+typedef enum tfc_plan_trait {
+  TFC_PLAN_OTHER,
+  TFC_PLAN_HALF_SQUARES, // half the sum of the squares of input 0
+  TFC_PLAN_MULTIPLY,     // two tensors, multiplied element by element
+  TFC_PLAN_AT_LEAST,     // whether input 0 is at least input 1, element by element
+  TFC_PLAN_SELECT,       // input 1 where input 0 is true, else input 2
+  TFC_PLAN_SUM,          // the sum of input 0 along the dimensions in input 1
+  TFC_PLAN_MEAN,         // the same, divided by the number of elements
+  TFC_PLAN_ADD,          // the sum of two tensors; a smaller one is repeated along the first dimensions
+  TFC_PLAN_ADD_BIAS, // the same; if the attribute data_format has channels first, input 1 is repeated along the others
+  TFC_PLAN_BIAS_GRADIENT, // the sum of input 0 along all dimensions but that of the channels (data_format says which)
+  TFC_PLAN_RECTIFY,       // the elements of input 0 that are above 0, and 0 for the others
+  TFC_PLAN_SUBTRACT,      // two tensors, the second subtracted from the first
+  TFC_PLAN_SOFTMAX,       // of the last dimension of input 0
+  TFC_PLAN_LOG_SOFTMAX,   // the logarithm of that
+  TFC_PLAN_TRANSPOSE,     // input 0 with its dimensions in the order of input 1
+  TFC_PLAN_BATCHED,       // products of matrices, those of the attributes adj_x and adj_y transposed
+  TFC_PLAN_FILTERED,      // a convolution, or the gradient of its image: input 1 is the filter
+  TFC_PLAN_SLICE,         // a part of input 0: input 1 says where it begins, input 2 how large it is
+  TFC_PLAN_SPLIT,         // input 1, divided along dimension input 0 into outputs of one size
+  TFC_PLAN_SPLIT_SIZES,   // input 0, divided along dimension input 2 into outputs of the sizes in input 1
+  TFC_PLAN_CONCAT,        // the inputs but the last, one behind the other along the dimension in the last
+} tfc_plan_trait;
+
 #define TFC_TYPE_BIT(t) (1u << (t))
 #define TFC_INT32_BIT TFC_TYPE_BIT(TFC_INT32)
 
@@ -203,6 +229,7 @@ struct tfc_op_def {
   const char *inputs, *outputs, *attrs;
   uint32_t flags;
   tfc_op_role role;
+  tfc_plan_trait plan_trait;
   const char *file_attr; // an attribute that names a file to read, if it is not empty; NULL: no such attribute
   // Two inputs; a smaller one may be read repeatedly, with the same bits as if it had been repeated before.
   bool broadcasts;

@@ -1,8 +1,6 @@
 // Shapes are static here. If an axis, a begin or a size is not known when planning, the answer is false.
 #include "runtime/ops/array_columns.h"
 
-#include <string.h>
-
 #include "runtime/graph/tensor.h"
 
 static bool is_last(const struct tfc_tensor *axis, const struct tfc_shape *shape) {
@@ -25,11 +23,11 @@ static bool takes_slice(const struct tfc_columns_of *op, int64_t *out_first) { /
 }
 
 bool tfc_takes_columns(const struct tfc_columns_of *op, uint32_t output, uint32_t *out_input, int64_t *out_first) {
-  const char *name = op->def->name;
+  const tfc_plan_trait trait = op->def->plan_trait;
   *out_input = 0;
   *out_first = 0;
-  if (!strcmp(name, "Slice") && op->input_count == 3) return takes_slice(op, out_first);
-  if (!strcmp(name, "SplitV") && op->input_count == 3) {
+  if (trait == TFC_PLAN_SLICE && op->input_count == 3) return takes_slice(op, out_first);
+  if (trait == TFC_PLAN_SPLIT_SIZES && op->input_count == 3) {
     const struct tfc_tensor *sizes = op->values[1];
     if (!sizes || !is_last(op->values[2], op->shapes[0])) return false;
     for (uint32_t i = 0; i < output; i++) {
@@ -38,7 +36,7 @@ bool tfc_takes_columns(const struct tfc_columns_of *op, uint32_t output, uint32_
     }
     return true;
   }
-  if (!strcmp(name, "Split") && op->input_count == 2) { // inputs: axis, value; all outputs have the same size
+  if (trait == TFC_PLAN_SPLIT && op->input_count == 2) { // inputs: axis, value; all outputs have the same size
     const struct tfc_shape *x = op->shapes[1];
     *out_input = 1;
     if (!is_last(op->values[0], x) || !op->output_count || x->dims[x->rank - 1] % op->output_count) return false;
@@ -50,6 +48,6 @@ bool tfc_takes_columns(const struct tfc_columns_of *op, uint32_t output, uint32_
 
 bool tfc_joins_columns(const struct tfc_columns_of *op, uint32_t *out_count) {
   *out_count = op->input_count - 1;
-  return !strcmp(op->def->name, "ConcatV2") && op->input_count > 1 &&
+  return op->def->plan_trait == TFC_PLAN_CONCAT && op->input_count > 1 &&
          is_last(op->values[op->input_count - 1], op->shapes[0]);
 }

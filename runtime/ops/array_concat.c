@@ -469,6 +469,7 @@ static const struct tfc_op_def array_concat_rows[] = {
      .samples = "int32[]=1, float[3,2], float[3,4]"},
     // memory.
     {.name = "ConcatV2",
+     .plan_trait = TFC_PLAN_CONCAT,
      .inputs = "values: N * T, axis: Tidx",
      .outputs = "output: T",
      .attrs = "N: int >= 2, T: type, Tidx: {int32, int64} = int32",
@@ -489,6 +490,7 @@ static const struct tfc_op_def array_concat_rows[] = {
      .kernel = concat_offset,
      .samples = "int32[]=1, int32[2]=[3,2], int32[2]=[3,4]"},
     {.name = "Split",
+     .plan_trait = TFC_PLAN_SPLIT,
      .inputs = "split_dim: int32, value: T",
      .outputs = "output: num_split * T",
      .attrs = "num_split: int >= 1, T: type",
@@ -500,6 +502,7 @@ static const struct tfc_op_def array_concat_rows[] = {
      .gradient = gradient_Split,
      .samples = "int32[]=1, float[3,4] {num_split=2}; int32[]=0, int32[6] {num_split=3}"},
     {.name = "SplitV",
+     .plan_trait = TFC_PLAN_SPLIT_SIZES,
      .inputs = "value: T, size_splits: Tlen, split_dim: int32",
      .outputs = "output: num_split * T",
      .attrs = "num_split: int >= 1, T: type, Tlen: {int8, int32, int64} = int64",

@@ -344,6 +344,7 @@ OPS_GRADIENT(Roll) {
 // --- Rows --------------------------------------------------------------------------------------------------------
 static const struct tfc_op_def array_move_rows[] = {
     {.name = "Transpose",
+     .plan_trait = TFC_PLAN_TRANSPOSE,
      .inputs = "x: T, perm: Tperm",
      .outputs = "y: T",
      .attrs = "T: type, Tperm: {int32, int64} = int32",

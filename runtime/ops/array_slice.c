@@ -376,6 +376,7 @@ OPS_GRADIENT(Slice) { // puts the gradient between zeros
 #define MASKED .prepare = prepare_masks
 static const struct tfc_op_def array_slice_rows[] = {
     {.name = "Slice",
+     .plan_trait = TFC_PLAN_SLICE,
      .inputs = "input: T, begin: Index, size: Index",
      .outputs = "output: T",
      .attrs = "T: type, Index: {int32, int64}",

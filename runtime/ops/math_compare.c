@@ -178,6 +178,7 @@ static const struct tfc_op_def math_compare_rows[] = {
      .host = {"T", TFC_INT32_BIT},
      .index_use = TFC_INDEX_COMPARED},
     {.name = "GreaterEqual",
+     .plan_trait = TFC_PLAN_AT_LEAST,
      .inputs = "x: T, y: T",
      .outputs = "z: bool",
      .attrs = "T: " OPS_TYPES_REAL,

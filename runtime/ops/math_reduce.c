@@ -568,6 +568,7 @@ OPS_GRADIENT(L2Loss) {
 
 static const struct tfc_op_def math_reduce_rows[] = {
     {.name = "Sum",
+     .plan_trait = TFC_PLAN_SUM,
      .role = TFC_ROLE_REDUCTION,
      .inputs = "input: T, reduction_indices: Tidx",
      .outputs = "output: T",
@@ -578,6 +579,7 @@ static const struct tfc_op_def math_reduce_rows[] = {
      .gradient = gradient_Sum,
      .samples = SAMPLES},
     {.name = "Mean",
+     .plan_trait = TFC_PLAN_MEAN,
      .role = TFC_ROLE_REDUCTION,
      .inputs = "input: T, reduction_indices: Tidx",
      .outputs = "output: T",
@@ -644,6 +646,7 @@ static const struct tfc_op_def math_reduce_rows[] = {
      .flags = TFC_OP_NOT_DIFFERENTIABLE,
      .samples = BOOL_SAMPLES},
     {.name = "L2Loss",
+     .plan_trait = TFC_PLAN_HALF_SQUARES,
      .inputs = "t: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}",

@@ -269,6 +269,7 @@ static tfc_status shape_accumulated(struct tfc_shape_ctx *ctx) {
 // --- Rows --------------------------------------------------------------------------------------------------------
 static const struct tfc_op_def math_select_rows[] = {
     {.name = "Select",
+     .plan_trait = TFC_PLAN_SELECT,
      .inputs = "condition: bool, t: T, e: T",
      .outputs = "output: T",
      .attrs = "T: type",
@@ -278,6 +279,7 @@ static const struct tfc_op_def math_select_rows[] = {
      .gradient = gradient_Select,
      .samples = "bool[3,4], float[3,4], float[3,4]; bool[], float[3], float[3]; bool[3], int32[3,2], int32[3,2]"},
     {.name = "SelectV2",
+     .plan_trait = TFC_PLAN_SELECT,
      .inputs = "condition: bool, t: T, e: T",
      .outputs = "output: T",
      .attrs = "T: type",

@@ -260,6 +260,7 @@ OPS_COST_PER_ELEMENT(cost_few, 4)
 
 static const struct tfc_op_def nn_activation_rows[] = {
     {.name = "Relu",
+     .plan_trait = TFC_PLAN_RECTIFY,
      .inputs = "features: T",
      .outputs = "activations: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64, qint8}",

@@ -189,6 +189,7 @@ static const struct tfc_elementwise loops_bias = {.binary = bias_loops};
 
 static const struct tfc_op_def nn_bias_rows[] = {
     {.name = "BiasAdd",
+     .plan_trait = TFC_PLAN_ADD_BIAS,
      .inputs = "value: T, bias: T",
      .outputs = "output: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
@@ -204,6 +205,7 @@ static const struct tfc_op_def nn_bias_rows[] = {
      .samples = "float[3,4], float[4]; float[2,3,4,5], float[3] {data_format='NCHW'}; int32[2,2,3], int32[3]; "
                 "half[0,3], half[3]"},
     {.name = "BiasAddV1",
+     .plan_trait = TFC_PLAN_ADD_BIAS,
      .inputs = "value: T, bias: T",
      .outputs = "output: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
@@ -218,6 +220,7 @@ static const struct tfc_op_def nn_bias_rows[] = {
      .elementwise = &loops_bias,
      .samples = "float[3,4], float[4]"},
     {.name = "BiasAddGrad",
+     .plan_trait = TFC_PLAN_BIAS_GRADIENT,
      .inputs = "out_backprop: T",
      .outputs = "output: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "

@@ -349,6 +349,7 @@ static void cost_conv(const struct tfc_graph *g, const struct tfc_node *n, const
 #define CONV_TYPES (OPS_BITS(OPS_FLOATS) | TFC_TYPE_BIT(TFC_INT32))
 static const struct tfc_op_def nn_conv_rows[] = {
     {.name = "Conv2D",
+     .plan_trait = TFC_PLAN_FILTERED,
      .flags = TFC_OP_FINISHES,
      .role = TFC_ROLE_CONVOLUTION,
      .inputs = "input: T, filter: T",
@@ -366,6 +367,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
                 "float[1,7,6,2], float[2,3,2,3] {strides=[1,2,2,1], padding='VALID'}; "
                 "double[1,5,5,4], double[3,3,2,4] {strides=[1,1,1,1], padding='SAME'}"},
     {.name = "Conv2DBackpropInput",
+     .plan_trait = TFC_PLAN_FILTERED,
      .inputs = "input_sizes: int32, filter: T, out_backprop: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double, int32}, strides: list(int), use_cudnn_on_gpu: bool = true, padding: "
@@ -392,6 +394,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
      .prepare = conv_prepare,
      .kernel = conv},
     {.name = "Conv3D",
+     .plan_trait = TFC_PLAN_FILTERED,
      .flags = TFC_OP_FINISHES,
      .role = TFC_ROLE_CONVOLUTION,
      .inputs = "input: T, filter: T",
@@ -406,6 +409,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
      .kernel = conv,
      .samples = "float[2,4,5,5,3], float[2,3,3,3,4] {strides=[1,1,1,1,1], padding='SAME'}"},
     {.name = "Conv3DBackpropInputV2",
+     .plan_trait = TFC_PLAN_FILTERED,
      .inputs = "input_sizes: Tshape, filter: T, out_backprop: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: "

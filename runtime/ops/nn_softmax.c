@@ -348,6 +348,7 @@ static void cost_rows(const struct tfc_graph *g, const struct tfc_node *n, const
 
 static const struct tfc_op_def nn_softmax_rows[] = {
     {.name = "Softmax",
+     .plan_trait = TFC_PLAN_SOFTMAX,
      .inputs = "logits: T",
      .outputs = "softmax: T",
      .attrs = "T: {half, bfloat16, float, double}",
@@ -359,6 +360,7 @@ static const struct tfc_op_def nn_softmax_rows[] = {
      .kernel = softmax,
      .samples = "float[3,4]; float[0,3]; float[2,3,5]; double[7]; half[2,9]"},
     {.name = "LogSoftmax",
+     .plan_trait = TFC_PLAN_LOG_SOFTMAX,
      .inputs = "logits: T",
      .outputs = "logsoftmax: T",
      .attrs = "T: {half, bfloat16, float, double}",

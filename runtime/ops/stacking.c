@@ -1,13 +1,7 @@
 // Shapes are static here. If an axis, a begin or a size is not known when planning, operations are not stacked.
 #include "runtime/ops/stacking.h"
 
-#include <string.h>
-
 #include "runtime/graph/tensor.h"
-
-static bool is_op(const struct tfc_stacking_of *op, const char *name) {
-  return !strcmp(op->def->name, name);
-}
 
 static bool flag(const struct tfc_stacking_of *op, const char *attr) {
   return tfc_node_attr_bool(op->graph, op->node, attr, false);
@@ -47,22 +41,23 @@ static tfc_stacking elementwise(const struct tfc_stacking_of *op) {
 
 tfc_stacking tfc_stacking_of(const struct tfc_stacking_of *op) {
   if (!op->stacked || op->input_count > 32) return TFC_STACKING_NONE;
+  const tfc_plan_trait trait = op->def->plan_trait;
   bool rows = false;
   if (op->def->role == TFC_ROLE_PRODUCT)
     rows = op->stacked == 1 && op->shapes[0]->rank == 2 && !flag(op, "transpose_a");
-  else if (is_op(op, "BiasAdd") || is_op(op, "BiasAddV1"))
+  else if (trait == TFC_PLAN_ADD_BIAS)
     rows = op->stacked == 1 && op->shapes[0]->rank >= 2 && channels_are_last(op);
-  else if (is_op(op, "SparseSoftmaxCrossEntropyWithLogits"))
+  else if (op->def->role == TFC_ROLE_CROSS_ENTROPY)
     rows = op->stacked == 3;
-  else if (is_op(op, "ConcatV2"))
+  else if (trait == TFC_PLAN_CONCAT)
     rows = rows_are_apart_in_concat(op);
-  else if (is_op(op, "Slice"))
+  else if (trait == TFC_PLAN_SLICE)
     rows = takes_all_rows(op);
-  else if (is_op(op, "Softmax") || is_op(op, "LogSoftmax"))
+  else if (trait == TFC_PLAN_SOFTMAX || trait == TFC_PLAN_LOG_SOFTMAX)
     rows = op->shapes[0]->rank >= 2;
   else if (op->def->role == TFC_ROLE_REDUCTION)
     return op->stacked == 1 && op->input_count == 2 && op->values[1] ? TFC_STACKING_AHEAD : TFC_STACKING_NONE;
-  else if (is_op(op, "BatchMatMul") || is_op(op, "BatchMatMulV2") || is_op(op, "BatchMatMulV3"))
+  else if (trait == TFC_PLAN_BATCHED)
     return op->stacked == 3 && op->shapes[0]->rank == op->shapes[1]->rank ? TFC_STACKING_AHEAD : TFC_STACKING_NONE;
   else if (op->def->elementwise)
     return elementwise(op);
@@ -72,7 +67,7 @@ tfc_stacking tfc_stacking_of(const struct tfc_stacking_of *op) {
 bool tfc_stacking_constant(const struct tfc_stacking_of *op, tfc_stacking how, uint32_t input, int64_t *out) {
   const struct tfc_tensor *value = op->values[input];
   const bool axes = how == TFC_STACKING_AHEAD && op->def->role == TFC_ROLE_REDUCTION && input == 1;
-  const bool size = how == TFC_STACKING_ROWS && is_op(op, "Slice") && input == 2;
+  const bool size = how == TFC_STACKING_ROWS && op->def->plan_trait == TFC_PLAN_SLICE && input == 2;
   if (!axes && !size) return false;
   for (int64_t i = 0; i < tfc_tensor_elements(value); i++) {
     const int64_t x = tfc_tensor_int(value, i);
@@ -84,5 +79,5 @@ bool tfc_stacking_constant(const struct tfc_stacking_of *op, tfc_stacking how, u
 bool tfc_stacking_sums(const struct tfc_stacking_of *op) {
   if (op->def->role == TFC_ROLE_PRODUCT)
     return op->shapes[0]->rank == 2 && op->shapes[1]->rank == 2 && flag(op, "transpose_a") && !flag(op, "transpose_b");
-  return is_op(op, "BiasAddGrad") && op->shapes[0]->rank >= 2 && channels_are_last(op);
+  return op->def->plan_trait == TFC_PLAN_BIAS_GRADIENT && op->shapes[0]->rank >= 2 && channels_are_last(op);
 }

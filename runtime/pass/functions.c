@@ -252,8 +252,8 @@ static tfc_status find_inside(struct tfc_lowering *l, const struct tfc_graph *g)
 // Whether output `index` of the node is its input `index`, as of a node that called a loop (tfc_lowering_settle). The
 // attribute TFC_LOWERED_LOOP does not say so: a file may have it at any node.
 static bool hands_on(const struct tfc_node *n, int32_t index) {
-  return index >= 0 && (uint32_t)index < n->input_count &&
-         (tfc_str_is(n->op, "Identity") || tfc_str_is(n->op, "IdentityN"));
+  const tfc_op_role role = tfc_node_role(n);
+  return index >= 0 && (uint32_t)index < n->input_count && (role == TFC_ROLE_IDENTITY || role == TFC_ROLE_SPREAD);
 }
 
 bool tfc_lowered_result(const struct tfc_graph *g, struct tfc_output o, struct tfc_output *out) {

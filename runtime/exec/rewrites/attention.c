@@ -6,7 +6,6 @@
 // float32, without tensor cores, which costs more than launches and passes over the scores where there are many scores.
 #include "runtime/ops/attention.h"
 #include "runtime/exec/rewrites/merging.h"
-#include "runtime/ops/plan_traits.h"
 
 // The most scores times depth. An estimate from data sheets, for the GPU for which the kernels are built: a score takes
 // some 10 ps in a kernel at a third of float32's peak, or 6 ps in a product in TF32 and four passes over memory, where
@@ -76,12 +75,12 @@ static uint32_t maker(const struct search *s, const struct tfc_ir_input *in, tfc
   const struct tfc_ir_value *v = in->value == TFC_NONE ? NULL : &ir->values.data[in->value];
   if (!v || v->kind != TFC_IR_OP || v->op == TFC_NONE || !is_whole(ir, in) || !is_plain(ir, v->op)) return TFC_NONE;
   const struct tfc_ir_op *op = &ir->ops.data[v->op];
-  return op->device == ir->ops.data[like].device && tfc_plan_trait_of(op->def) == trait ? v->op : TFC_NONE;
+  return op->device == ir->ops.data[like].device && op->def->plan_trait == trait ? v->op : TFC_NONE;
 }
 static bool is_batched(const struct tfc_ir *ir, uint32_t id, bool adj_x, bool adj_y) {
   const struct tfc_ir_op *op = &ir->ops.data[id];
   const struct tfc_node *node = &ir->graph->nodes[op->node];
-  return tfc_plan_trait_of(op->def) == TFC_PLAN_BATCHED && op->input_count == 2 &&
+  return op->def->plan_trait == TFC_PLAN_BATCHED && op->input_count == 2 &&
          tfc_node_attr_bool(ir->graph, node, "adj_x", false) == adj_x &&
          tfc_node_attr_bool(ir->graph, node, "adj_y", false) == adj_y;
 }
@@ -89,7 +88,7 @@ static bool is_batched(const struct tfc_ir *ir, uint32_t id, bool adj_x, bool ad
 // Whether the operation multiplies a tensor by a number that the plan knows. *out_whole: the tensor's input.
 static bool scales(const struct tfc_ir *ir, uint32_t id, uint32_t *out_whole, float *out_factor) {
   const struct tfc_ir_op *op = &ir->ops.data[id];
-  if (tfc_plan_trait_of(op->def) != TFC_PLAN_MULTIPLY || op->input_count != 2) return false;
+  if (op->def->plan_trait != TFC_PLAN_MULTIPLY || op->input_count != 2) return false;
   for (uint32_t k = 0; k < 2; k++) {
     const struct tfc_ir_value *v = &ir->values.data[op->inputs[k].value];
     if (v->kind != TFC_IR_CONST || !v->constant || v->dtype != TFC_FLOAT || tfc_tensor_elements(v->constant) != 1)
@@ -237,7 +236,7 @@ static bool find_attention(const struct search *s, uint32_t softmax, struct foun
       f->weigh = id;
     else if (is_batched(ir, id, true, false) && reads(ir, id, 0, p) && d_values == TFC_NONE)
       d_values = id;
-    else if (tfc_plan_trait_of(ir->ops.data[id].def) == TFC_PLAN_MULTIPLY && product_count < 2 &&
+    else if (ir->ops.data[id].def->plan_trait == TFC_PLAN_MULTIPLY && product_count < 2 &&
              ir->ops.data[id].input_count == 2 && (reads(ir, id, 0, p) || reads(ir, id, 1, p)))
       products[product_count++] = id;
     else
@@ -248,7 +247,7 @@ static bool find_attention(const struct search *s, uint32_t softmax, struct foun
   if (count == 1) return true;
   if (d_values == TFC_NONE || product_count != 2) return false;
   const uint32_t y = output_of(ir, products[0]);
-  const bool first = reader_count(s, y) == 1 && tfc_plan_trait_of(ir->ops.data[reader(s, y, 0)].def) == TFC_PLAN_SUM;
+  const bool first = reader_count(s, y) == 1 && ir->ops.data[reader(s, y, 0)].def->plan_trait == TFC_PLAN_SUM;
   return find_gradients(s, f, d_values, products[!first], products[first]);
 }
 
@@ -298,7 +297,7 @@ static bool fits(const struct tfc_ir *ir, struct found *f) {
 // Whether the operation exchanges heads and rows.
 static bool exchanges(const struct tfc_ir *ir, uint32_t id) {
   const struct tfc_ir_op *op = &ir->ops.data[id];
-  if (!is_plain(ir, id) || tfc_plan_trait_of(op->def) != TFC_PLAN_TRANSPOSE || op->input_count != 2) return false;
+  if (!is_plain(ir, id) || op->def->plan_trait != TFC_PLAN_TRANSPOSE || op->input_count != 2) return false;
   const struct tfc_ir_value *order = &ir->values.data[op->inputs[1].value];
   if (order->kind != TFC_IR_CONST || !order->constant || tfc_tensor_elements(order->constant) != 4) return false;
   static const int64_t wanted[4] = {0, 2, 1, 3};
@@ -425,8 +424,7 @@ static tfc_status join_attention(struct tfc_ir *ir) {
   for (uint32_t i = 0; i < count; i++) {
     const struct tfc_op_def *def = ir->ops.data[i].def;
     struct found f;
-    if (def && tfc_plan_trait_of(def) == TFC_PLAN_SOFTMAX && is_plain(ir, i) && find_attention(&s, i, &f) &&
-        fits(ir, &f))
+    if (def && def->plan_trait == TFC_PLAN_SOFTMAX && is_plain(ir, i) && find_attention(&s, i, &f) && fits(ir, &f))
       TFC_TRY(status, join(&s, &f));
   }
 out:

@@ -5,7 +5,6 @@
 // Runs after chains were made. If the sum is read by a longer chain, it is a step of that, which costs no launch
 // either.
 #include "runtime/exec/rewrites/chains.h"
-#include "runtime/ops/plan_traits.h"
 #include "runtime/ops/product_bias.h"
 
 static const struct tfc_op_def bias_def = {
@@ -22,7 +21,7 @@ static bool is_chain(const struct tfc_chain *chain, const struct tfc_ir_op *op, 
   const struct tfc_chain_step *s = chain->steps;
   if (chain->step_count != 2 || op->output_count != 1 || op->input_count != 2 || !s[0].binary || s[1].binary)
     return false;
-  if (tfc_plan_trait_of(s[0].def) != TFC_PLAN_ADD || tfc_plan_trait_of(s[1].def) != TFC_PLAN_RECTIFY) return false;
+  if (!tfc_ir_is_sum(s[0].def) || s[1].def->plan_trait != TFC_PLAN_RECTIFY) return false;
   if (s[0].out >= 0 || s[1].a != s[0].out || s[1].out < 0 || s[0].a < 0 || s[0].b < 0) return false;
   const struct tfc_chain_operand *a = &chain->operands[s[0].a], *b = &chain->operands[s[0].b],
                                  *y = &chain->operands[s[1].out];

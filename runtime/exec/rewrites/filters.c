@@ -5,7 +5,6 @@
 //
 // A transposed filter is in memory, as any result of an operation, until its last reader has run.
 #include "runtime/exec/rewrites/operands.h"
-#include "runtime/ops/plan_traits.h"
 
 enum { FILTER = 1 }; // of the inputs
 
@@ -38,7 +37,7 @@ typedef TFC_ARRAY(struct filter) filter_array;
 static bool reads_filter(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct tfc_operands *out) {
   if (!ir->devices[op->device]->driver->filter_form || op->wanted || op->finish || op->window || op->output_variables)
     return false;
-  return tfc_operands_of(ir, op, out) && tfc_plan_trait_of(op->def) == TFC_PLAN_FILTERED && op->output_count == 1 &&
+  return tfc_operands_of(ir, op, out) && op->def->plan_trait == TFC_PLAN_FILTERED && op->output_count == 1 &&
          out->shapes[FILTER]->rank > 2 && tfc_shape_elements(out->shapes[FILTER]) > 0;
 }
 

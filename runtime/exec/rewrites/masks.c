@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "runtime/exec/rewrites/rewrite.h"
-#include "runtime/ops/plan_traits.h"
 
 static void at_least(const void *av, int64_t a_step, const void *bv, int64_t b_step, void *yv, int64_t n) {
   const float *a = av, *b = bv;
@@ -39,8 +38,7 @@ static const struct tfc_op_def keep_def = {.name = "_Keep",
                                            .elementwise = &(const struct tfc_elementwise){.binary = keep_loops}};
 
 static bool is_plain(const struct tfc_ir *ir, const struct tfc_ir_op *op, tfc_plan_trait trait, uint32_t inputs) {
-  if (op->dead || op->joint || op->prepared || op->wanted || !op->def || tfc_plan_trait_of(op->def) != trait)
-    return false;
+  if (op->dead || op->joint || op->prepared || op->wanted || !op->def || op->def->plan_trait != trait) return false;
   if (op->input_count != inputs || op->output_count != 1 || op->outputs[0] == TFC_NONE) return false;
   const struct tfc_ir_value *y = &ir->values.data[op->outputs[0]];
   return tfc_ir_launches(ir, op->device, NULL) && !op->host.all && y->planned && y->alias == TFC_NONE &&

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/ops/plan_traits.h"
-
 extern const struct tfc_rewrites __start_tfc_rewrites[] __attribute__((weak));
 extern const struct tfc_rewrites __stop_tfc_rewrites[] __attribute__((weak));
 
@@ -117,7 +115,7 @@ bool tfc_ir_any_launches(const struct tfc_ir *ir, const struct tfc_op_def *def) 
 
 bool tfc_ir_adds(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
   const struct tfc_node *node = &ir->graph->nodes[op->node];
-  return !op->prepared && op->input_count == 2 && op->output_count == 1 && tfc_plan_trait_of(op->def) == TFC_PLAN_ADD &&
+  return !op->prepared && op->input_count == 2 && op->output_count == 1 && tfc_ir_is_sum(op->def) &&
          !tfc_str_starts(tfc_node_attr_string(ir->graph, node, "data_format", ""), "NC");
 }
 

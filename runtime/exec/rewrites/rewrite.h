@@ -168,6 +168,10 @@ void tfc_ir_replace(struct tfc_ir *ir, uint32_t old, uint32_t by);
 // NULL, also whether it has a kernel for this op in float32. tfc_ir_any_launches: whether one of the devices is such.
 bool tfc_ir_launches(const struct tfc_ir *ir, uint16_t device, const struct tfc_op_def *def);
 bool tfc_ir_any_launches(const struct tfc_ir *ir, const struct tfc_op_def *def);
+// Whether the op adds two tensors: a sum, or a bias to its channels.
+static inline bool tfc_ir_is_sum(const struct tfc_op_def *def) {
+  return def->plan_trait == TFC_PLAN_ADD || def->plan_trait == TFC_PLAN_ADD_BIAS;
+}
 // Whether the operation adds two tensors, a smaller one repeated along the first dimensions.
 bool tfc_ir_adds(const struct tfc_ir *ir, const struct tfc_ir_op *op);
 // For each value, the operations that read it at the time of the call, in compressed form (CSR) in the arena: value v

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "runtime/ops/plan_traits.h"
-
 const struct tfc_op_def tfc_rows_def = {
     .name = "_RowChain", .inputs = "inputs: N * float", .outputs = "outputs: M * float", .attrs = "N: int, M: int"};
 // The steps that only rows have: a sum and a mean of the elements of a row, and a copy.
@@ -151,7 +149,7 @@ tfc_status tfc_rows_member_of(struct tfc_ir *ir, uint32_t id, struct tfc_rows_me
   if (op.prepared || op.output_count != 1 || op.outputs[0] == TFC_NONE || !op.input_count) return NULL;
   const struct tfc_ir_value *y = &ir->values.data[op.outputs[0]];
   if (y->kind != TFC_IR_OP || y->dtype != TFC_FLOAT || !y->planned || y->alias != TFC_NONE) return NULL;
-  const tfc_plan_trait trait = tfc_plan_trait_of(op.def);
+  const tfc_plan_trait trait = op.def->plan_trait;
   const bool sums = trait == TFC_PLAN_SUM || trait == TFC_PLAN_MEAN;
   const bool special =
       sums || op.def->role == TFC_ROLE_REPEATS || (op.def->role == TFC_ROLE_ADD_N && op.input_count > 2);

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "runtime/ops/plan_traits.h"
 #include "runtime/ops/training_apply.h"
 #include "runtime/ops/training_scaled.h"
 
@@ -44,7 +43,7 @@ static uint32_t product_of(const struct tfc_ir *ir, const struct tfc_ir_readers 
     return TFC_NONE;
   const struct tfc_ir_op *product = &ir->ops.data[v->op];
   if (product->dead || product->joint || product->prepared || product->wanted || product->device != update->device ||
-      !product->def || tfc_plan_trait_of(product->def) != TFC_PLAN_MULTIPLY || product->input_count != 2)
+      !product->def || product->def->plan_trait != TFC_PLAN_MULTIPLY || product->input_count != 2)
     return TFC_NONE;
   for (uint32_t k = 0; k < 2; k++) {
     const struct tfc_ir_input *whole = &product->inputs[k];

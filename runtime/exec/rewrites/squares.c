@@ -2,7 +2,6 @@
 // or for the decay of all weights) in one operation with many inputs, which needs two launches for all of them. Each
 // sum is computed as before, so the results are bit-identical.
 #include "runtime/exec/rewrites/merging.h"
-#include "runtime/ops/plan_traits.h"
 
 static const struct tfc_op_def sums_def = {
     .name = "_SumsOfSquares", .inputs = "t: N * float", .outputs = "halves: N * float", .attrs = "N: int"};
@@ -25,8 +24,8 @@ static bool is_sum(const struct search *s, uint32_t v) {
     return false;
   const struct tfc_ir_op *op = &ir->ops.data[value->op];
   return !op->dead && !op->joint && !op->prepared && !op->wanted && !op->host.all && op->def &&
-         tfc_plan_trait_of(op->def) == TFC_PLAN_HALF_SQUARES && op->input_count == 1 &&
-         op->inputs[0].value != TFC_NONE && tfc_ir_launches(ir, op->device, &sums_def);
+         op->def->plan_trait == TFC_PLAN_HALF_SQUARES && op->input_count == 1 && op->inputs[0].value != TFC_NONE &&
+         tfc_ir_launches(ir, op->device, &sums_def);
 }
 
 static tfc_status make_one(struct search *s, const uint32_t *ops, uint32_t count) {
