@@ -179,7 +179,7 @@ static const uint64_t *find_node(const struct tfc_activity *a, uint64_t graph_no
 
 // Finds the node or transfer that the work belongs to; false: it belongs to another step.
 static bool attribute(const struct tfc_activity *a, uint32_t step, struct tfc_activity_work *w) {
-  w->device = UINT16_MAX;
+  w->device = TFC_NO_DEVICE;
   w->uid = TFC_NONE;
   if (w->start_ns > 0 && w->start_ns < a->begin_ns - CLOCKS_NS) return false;
   const struct link *l = find_link(a, w->correlation);

@@ -32,7 +32,7 @@ struct tfc_activity_work {
   char direction[8];          // "HtoD", "DtoH", "DtoD", "PtoP"
   char name[TFC_ACTIVITY_NAME];
   // The following members are set by tfc_activity_take.
-  uint16_t device; // UINT16_MAX: not known
+  uint16_t device; // or TFC_NO_DEVICE
   uint32_t uid;    // node, or transfer with TFC_TRACE_UID_TRANSFER; TFC_NONE: unknown
 };
 

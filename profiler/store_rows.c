@@ -251,7 +251,7 @@ tfc_status tfc_store_add_works(struct tfc_store *store, int64_t key, uint32_t st
     TFC_RETURN_IF_ERROR(
         PUT(store, TFC_STORE_WORK, integer("placement", key), integer("step", step), integer("position", (int64_t)i),
             text("kind", kinds[w[i].kind % 3]), text("name", w[i].name),
-            known("device_id", w[i].device + (int64_t)first_device, w[i].device != UINT16_MAX),
+            known("device_id", w[i].device + (int64_t)first_device, w[i].device != TFC_NO_DEVICE),
             known("node_id", w[i].uid, w[i].uid != TFC_NONE && !transfer), integer("context", w[i].context),
             integer("stream", w[i].stream), integer("start_ns", w[i].start_ns),
             integer("duration_ns", w[i].end_ns - w[i].start_ns), text_or_null("grid", kernel ? grid : NULL),

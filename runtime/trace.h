@@ -23,11 +23,13 @@ typedef enum tfc_trace_kind {
 #undef TFC_TRACE_ENUM
 } tfc_trace_kind;
 
+enum { TFC_NO_DEVICE = UINT16_MAX }; // in place of a device: none, or it is not known
+
 struct tfc_trace_record {
   uint64_t begin, end; // ticks
   uint32_t id;
   uint16_t kind;
-  uint16_t device; // index in the session
+  uint16_t device; // index in the session; TFC_NO_DEVICE: of a whole step
   uint64_t bytes;
 };
 

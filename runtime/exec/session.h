@@ -172,7 +172,8 @@ struct tfc_plan_variable { // a variable that occupies memory on its device for 
   uint16_t device;
   uint64_t bytes;
 };
-enum { TFC_PLAN_HOST = UINT16_MAX }; // the host's memory, if devices have memory of their own (for feeds, shapes)
+// In place of a device: the host's memory, if devices have memory of their own (for feeds, shapes).
+enum { TFC_PLAN_HOST = UINT16_MAX };
 struct tfc_plan_info {
   const struct tfc_plan_op *ops; // the operations that run (not the elided nodes), in order of start
   uint32_t op_count;

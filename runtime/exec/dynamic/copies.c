@@ -152,7 +152,7 @@ static bool join(struct tfc_run_copies *x, struct tfc_run_value *v, struct tfc_r
 
 static uint64_t most_bytes(const struct tfc_run *r, uint16_t from, uint16_t to) {
   uint64_t a = r->session->devices[to]->info.memory, b = UINT64_MAX;
-  if (from != TFC_ON_HOST) b = r->session->devices[from]->info.memory;
+  if (from != TFC_PLAN_HOST) b = r->session->devices[from]->info.memory;
   return (a < b ? a : b) / MOST_PART;
 }
 
@@ -203,7 +203,7 @@ tfc_status tfc_run_submit(struct tfc_run *r, struct tfc_run_sending *sending) {
   struct tfc_run_copies *x = r->copies;
   while (sending->made) {
     struct tfc_run_copy *c = sending->made;
-    const struct tfc_copy copy = {.source_device = c->from == TFC_ON_HOST ? NULL : r->session->devices[c->from],
+    const struct tfc_copy copy = {.source_device = c->from == TFC_PLAN_HOST ? NULL : r->session->devices[c->from],
                                   .target_device = device,
                                   .source = &c->source,
                                   .target = &c->target,

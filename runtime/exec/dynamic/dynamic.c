@@ -200,7 +200,7 @@ tfc_status tfc_plan_run_dynamic(struct tfc_plan *plan, const struct tfc_tensor *
   plan->last_step_us = (double)(end - begin) * tfc_ns_per_tick() * 1e-3;
   pthread_mutex_unlock(&session->lock);
   if (!s && step.trace)
-    tfc_trace_add(&step.trace->buffers[step.trace->buffer_count - 1], TFC_TRACE_STEP, 0, UINT16_MAX, begin, end, 0);
+    tfc_trace_add(&step.trace->buffers[step.trace->buffer_count - 1], TFC_TRACE_STEP, 0, TFC_NO_DEVICE, begin, end, 0);
   return s;
 }
 

@@ -10,8 +10,6 @@
 #include "runtime/exec/plan/build.h"
 #include "runtime/exec/plan/plan_internal.h"
 
-enum { TFC_ON_HOST = UINT16_MAX }; // location of a value in host memory
-
 typedef enum tfc_dnode_kind {
   TFC_DNODE_OP,     // a kernel
   TFC_DNODE_PASS,   // output 0 is input 0: Identity, LoopCond, NextIteration, Enter, Exit

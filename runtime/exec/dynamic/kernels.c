@@ -24,7 +24,7 @@ tfc_status tfc_run_dereference(struct tfc_run *r, struct tfc_run_value *v) {
   v->reference = NULL;
   bool device = tfc_run_own_space(r, (uint16_t)variable->device) &&
                 !tfc_variable_beside(r->session->devices[variable->device], variable->dtype);
-  v->location = device ? (uint16_t)variable->device : TFC_ON_HOST;
+  v->location = device ? (uint16_t)variable->device : TFC_PLAN_HOST;
   return NULL;
 }
 
@@ -33,7 +33,7 @@ uint32_t tfc_run_transfer(const struct tfc_run *r, const struct tfc_dnode *n, ui
 }
 
 tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t slot, struct tfc_run_value *v) {
-  if (v->location == TFC_ON_HOST) return NULL;
+  if (v->location == TFC_PLAN_HOST) return NULL;
   const uint16_t from = v->location;
   struct tfc_tensor read = {0};
   struct tfc_copy copy = {.source_device = r->session->devices[from], .source = &v->t, .target = &read};
@@ -51,7 +51,7 @@ tfc_status tfc_run_read(struct tfc_run *r, const struct tfc_dnode *n, uint32_t s
   }
   tfc_tensor_release(&v->t);
   v->t = read;
-  v->location = TFC_ON_HOST;
+  v->location = TFC_PLAN_HOST;
   return NULL;
 }
 
@@ -104,7 +104,7 @@ static tfc_status take_inputs(struct tfc_run *r, const struct tfc_run_item *item
       struct tfc_object *object = *(struct tfc_object **)v->t.data;
       if (object && object->type == &tfc_variable_type) variables[k] = (struct tfc_variable *)(void *)object;
     }
-    if (v->location != TFC_ON_HOST && !(foreign && wants_on_device(n, k, v)))
+    if (v->location != TFC_PLAN_HOST && !(foreign && wants_on_device(n, k, v)))
       TFC_RETURN_IF_ERROR(tfc_run_read(r, n, k, v));
   }
   return NULL;
@@ -134,7 +134,7 @@ static tfc_status check_outputs(struct tfc_run *r, const struct tfc_dnode *n, st
                              TFC_STR_ARG(g->nodes[n->node].name), n->def->name, i);
     }
     bool device = foreign && tfc_dtype_is_plain(v->t.dtype) && !tfc_host_bit(n->host.outputs, i);
-    v->location = device ? n->device : TFC_ON_HOST;
+    v->location = device ? n->device : TFC_PLAN_HOST;
     v->live = true;
   }
   return NULL;

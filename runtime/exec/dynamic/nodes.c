@@ -61,7 +61,7 @@ static tfc_status fetch(struct tfc_run *r, const struct tfc_dnode *n, struct tfc
 tfc_status tfc_run_fetch_late(struct tfc_run *r) {
   tfc_status s = NULL;
   for (uint32_t i = 0; r->late && i < r->plan->fetch_count && !s; i++) {
-    struct tfc_run_value v = {.reference = r->late[i], .live = true, .location = TFC_ON_HOST};
+    struct tfc_run_value v = {.reference = r->late[i], .live = true, .location = TFC_PLAN_HOST};
     if (!v.reference) continue;
     s = tfc_run_dereference(r, &v);
     if (s) s = tfc_fetch_error(s, r->session, r->plan->ir.graph, r->plan->fetch_outputs[i], r->late[i]);
@@ -82,7 +82,7 @@ static tfc_status merge(struct tfc_run *r, const struct tfc_run_item *item, stru
     TFC_RETURN_IF_ERROR(tfc_tensor_create(TFC_INT32, &TFC_SHAPE_SCALAR, &outs[1].t));
     *(int32_t *)outs[1].t.data = (int32_t)k;
     outs[1].live = true;
-    outs[1].location = TFC_ON_HOST;
+    outs[1].location = TFC_PLAN_HOST;
     return NULL;
   }
   return tfc_status_make(TFC_INTERNAL, "a merge without a live input");
@@ -91,7 +91,7 @@ static tfc_status merge(struct tfc_run *r, const struct tfc_run_item *item, stru
 static tfc_status feed(struct tfc_run *r, const struct tfc_dnode *n, struct tfc_run_value *out) {
   const struct tfc_tensor *t = &r->feeds[n->node];
   out->live = true;
-  out->location = TFC_ON_HOST;
+  out->location = TFC_PLAN_HOST;
   if (!t->buffer) return tfc_tensor_clone(t, &out->t); // the caller's memory may not outlive the step
   if (r->nested) {
     out->t = *t; // released after its last reader; if nothing else references it, an operation may compute in place
@@ -116,11 +116,11 @@ tfc_status tfc_run_compute(struct tfc_run *r, const struct tfc_run_item *item, s
   case TFC_DNODE_LOOP: break;
   case TFC_DNODE_CONST:
   case TFC_DNODE_HANDLE:
-    outs[0] = (struct tfc_run_value){.live = true, .location = TFC_ON_HOST};
+    outs[0] = (struct tfc_run_value){.live = true, .location = TFC_PLAN_HOST};
     tfc_tensor_share(n->kind == TFC_DNODE_CONST ? n->constant : n->handle, &outs[0].t);
     break;
   case TFC_DNODE_VARIABLE:
-    outs[0] = (struct tfc_run_value){.live = true, .location = TFC_ON_HOST, .reference = n->variable};
+    outs[0] = (struct tfc_run_value){.live = true, .location = TFC_PLAN_HOST, .reference = n->variable};
     break;
   case TFC_DNODE_SWITCH: {
     int64_t index = 0;

@@ -139,7 +139,7 @@ tfc_status tfc_partial_run(struct tfc_partial *p, const struct tfc_partial_call 
     tfc_run_fail(r, settled);
   struct tfc_trace_sink *sink = p->step.trace;
   if (sink && !r->failed)
-    tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_STEP, 0, UINT16_MAX, begin, tfc_ticks(), 0);
+    tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_STEP, 0, TFC_NO_DEVICE, begin, tfc_ticks(), 0);
   p->step.trace = NULL;
   r->cancel = NULL, r->deadline = 0; // of this call
   leave(p, mode);

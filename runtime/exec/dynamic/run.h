@@ -11,7 +11,7 @@ enum { TFC_RUN_DONE = UINT32_MAX, TFC_RUN_FEW = 16 };
 struct tfc_run_value {
   struct tfc_tensor t;
   struct tfc_variable *reference;
-  uint16_t location; // device, or TFC_ON_HOST
+  uint16_t location; // device, or TFC_PLAN_HOST
   bool live;
 };
 struct tfc_run_frame;

@@ -9,7 +9,7 @@
 enum { MOST_ROWS = 128 };
 
 static bool is_matrix(const struct tfc_run_value *v) {
-  return v->live && !v->reference && v->location == TFC_ON_HOST && v->t.dtype == TFC_FLOAT && v->t.shape.rank == 2;
+  return v->live && !v->reference && v->location == TFC_PLAN_HOST && v->t.dtype == TFC_FLOAT && v->t.shape.rank == 2;
 }
 // Whether a product of these factors has the shape of the sum; otherwise it is broadcast, or an error.
 static bool fits(const struct tfc_dsum *sum, const struct tfc_run_value *in) {

@@ -600,10 +600,10 @@ static tfc_status make_fetches(struct walk *w) {
 }
 
 static bool on_several_devices(const struct tfc_ir *ir) {
-  uint16_t device = UINT16_MAX;
+  uint16_t device = TFC_NO_DEVICE;
   for (size_t i = 0; i < ir->ops.count; i++) {
     if (ir->ops.data[i].joint) continue;
-    if (device != UINT16_MAX && ir->ops.data[i].device != device) return true;
+    if (device != TFC_NO_DEVICE && ir->ops.data[i].device != device) return true;
     device = ir->ops.data[i].device;
   }
   return false;

@@ -176,7 +176,7 @@ static void measure(struct tfc_plan *plan, const struct tfc_run_options *options
   plan->last_step_us = end > begin ? (double)(end - begin) * tfc_ns_per_tick() * 1e-3 : 0;
   struct tfc_trace_sink *sink = options ? options->trace : NULL;
   if (sink && end > begin)
-    tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_STEP, 0, UINT16_MAX, begin, end, 0);
+    tfc_trace_add(&sink->buffers[sink->buffer_count - 1], TFC_TRACE_STEP, 0, TFC_NO_DEVICE, begin, end, 0);
 }
 
 // Moves variables to the devices where the plan needs them. Copies of a plan, whose steps overlap, need them on
