@@ -22,10 +22,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/base/texts.h"
+
 typedef enum tfc_flag_kind {
   TFC_FLAG_BOOL,     // bool: --name
   TFC_FLAG_TEXT,     // const char *: --name VALUE; if it is given several times, the last one counts
-  TFC_FLAG_TEXTS,    // struct tfc_texts: may be repeated
+  TFC_FLAG_TEXTS,    // struct tfc_texts: may be repeated; `items` is malloc'd and exists until the program ends
   TFC_FLAG_COUNT,    // int64_t, within [minimum, maximum]
   TFC_FLAG_SECONDS,  // double, from a time with its unit ("90s", "10m")
   TFC_FLAG_CHOICE,   // int: index in `choices`
@@ -35,11 +37,6 @@ typedef enum tfc_flag_kind {
   // value, a list of values, or a mapping (feed: {x: x.npy} stands for --feed x=x.npy).
   TFC_FLAG_SETTINGS,
 } tfc_flag_kind;
-
-struct tfc_texts { // values in the order of the command line; `items` is malloc'd and exists until the program ends
-  const char **items;
-  uint32_t count;
-};
 
 // Says whether a flag's value is a path, and what the program does with the file. With --untrusted, only files that the
 // command line names may be opened (cli/untrusted.h).

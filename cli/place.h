@@ -5,6 +5,7 @@
 #include "cli/flags.h"
 #include "cli/step_args.h"
 #include "placer/model/placement.h"
+#include "placer/model/request.h"
 #include "placer/search/search.h"
 #include "runtime/exec/execution.h"
 
@@ -15,12 +16,11 @@ struct place_options {
   int64_t batch;
   const char *step, *checkpoint;
   struct tfc_search_settings search; // as the flags say it; place_search_settings has the rest
-  int objective;                     // the number of the choice of --objective; place_objective has its meaning
   int64_t measurements, evaluations;
   struct tfc_execution execution; // without memory limits: the functions that need --memory read it themselves
   double time;                    // seconds; 0: not given
-  int device_strings;             // enum tfc_device_strings
-  struct tfc_texts baselines, pins, limits;
+  struct tfc_request request;
+  struct tfc_texts limits;
   bool no_early_stop, wait;
   const char *measure_with;
   double measure_timeout; // seconds; 0: not given
@@ -36,10 +36,6 @@ struct place_options {
   int reduce;         // the number of the choice of --reduce: 0: both, 1: all, 2: ps
   int64_t backup, ps; // backup below 0: not given
 };
-
-static inline tfc_objective place_objective(const struct place_options *options) {
-  return options->objective == 1 ? TFC_OBJECTIVE_THROUGHPUT : TFC_OBJECTIVE_STEP;
-}
 
 // These place a graph, print the answer and return the exit code. place_modelled: a cost graph or a TensorFlow graph on
 // a described machine; place_local: a TensorFlow graph on local devices.

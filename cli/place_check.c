@@ -75,10 +75,10 @@ int place_check_cost_graph(const struct tfc_program *program, const struct place
 
 int place_check_texts(const struct tfc_program *program, const struct place_options *o) {
   int code = check_devices(program, o);
-  if (!code) code = check_pins(program, &o->pins);
+  if (!code) code = check_pins(program, &o->request.pins);
   if (!code) code = check_pairs(program, "memory", &o->limits, "'DEVICE=SIZE'");
   if (!code) code = check_sizes(program, &o->limits);
-  if (!code) code = check_pairs(program, "baseline", &o->baselines, "NAME=FILE");
+  if (!code) code = check_pairs(program, "baseline", &o->request.baselines, "NAME=FILE");
   if (!code) code = check_pairs(program, "feed", &o->feeds, "NAME=FILE.npy or NAME=DTYPE[SHAPE]");
   int64_t run;
   if (!code && o->resume && !place_resume(o, &run))
@@ -106,7 +106,7 @@ int place_check_elsewhere(const struct tfc_program *program, const struct place_
     return tfc_flags_error(program,
                            "--measure-with needs a machine: describe where the command runs steps with --machine "
                            "FILE.yaml");
-  if (place_objective(o) == TFC_OBJECTIVE_THROUGHPUT)
+  if (o->request.objective == TFC_OBJECTIVE_THROUGHPUT)
     return tfc_flags_error(program, "--measure-with measures steps one by one: --objective throughput is not for it; "
                                     "leave --measure-with out, and the loads are modelled");
   return 0;

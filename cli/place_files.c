@@ -84,9 +84,9 @@ tfc_status place_check_files(const struct place_options *o) {
   char *out = NULL, *report = NULL;
   if (o->evaluate && strcmp(o->evaluate, "-") != 0 && strncmp(o->evaluate, "single:", 7) != 0)
     TFC_TRY(s, readable_placement(o->evaluate));
-  for (uint32_t i = 0; i < o->baselines.count; i++)
-    TFC_TRY(s, tfc_status_annotate(readable_rival(strchr(o->baselines.items[i], '=') + 1), "--baseline %s",
-                                   o->baselines.items[i]));
+  for (uint32_t i = 0; i < o->request.baselines.count; i++)
+    TFC_TRY(s, tfc_status_annotate(readable_rival(strchr(o->request.baselines.items[i], '=') + 1), "--baseline %s",
+                                   o->request.baselines.items[i]));
   if (o->out || !o->evaluate) {
     if (!(out = o->out ? tfc_format("%s", o->out) : place_default_path(o->graph, ".placement.json")))
       TFC_TRY(s, tfc_status_no_memory(NULL));

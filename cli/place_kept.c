@@ -63,7 +63,7 @@ static tfc_status collect_flags(struct place_kept *k, const struct tfc_policy *p
   add(k, "--graph", k->digest);
   TFC_TRY(s, add_file(k, "--machine", "", o->machine));
   add(k, "--devices", o->devices ? o->devices : "all");
-  add(k, "--objective", tfc_objective_name(place_objective(o)));
+  add(k, "--objective", tfc_objective_name(o->request.objective));
   add(k, "--algorithm", o->search.algorithms ? o->search.algorithms : "auto");
   snprintf(number, sizeof number, "%lld", (long long)o->evaluations);
   add(k, "--evaluations", o->evaluations ? number : "(not given)");
@@ -73,13 +73,13 @@ static tfc_status collect_flags(struct place_kept *k, const struct tfc_policy *p
   add(k, "--seed", number);
   TFC_TRY(s, add_policy(k, policy));
   add(k, "--device-strings",
-      o->device_strings == TFC_STRINGS_BASELINE    ? "baseline"
-      : o->device_strings == TFC_STRINGS_CONSTRAIN ? "constrain"
-                                                   : "ignore");
-  for (uint32_t i = 0; i < o->pins.count; i++) add(k, "--pin", o->pins.items[i]);
+      o->request.device_strings == TFC_STRINGS_BASELINE    ? "baseline"
+      : o->request.device_strings == TFC_STRINGS_CONSTRAIN ? "constrain"
+                                                           : "ignore");
+  for (uint32_t i = 0; i < o->request.pins.count; i++) add(k, "--pin", o->request.pins.items[i]);
   for (uint32_t i = 0; i < o->limits.count; i++) add(k, "--memory", o->limits.items[i]);
-  for (uint32_t i = 0; i < o->baselines.count; i++)
-    TFC_TRY(s, add_file(k, "--baseline", "a file with sha256 ", strchr(o->baselines.items[i], '=') + 1));
+  for (uint32_t i = 0; i < o->request.baselines.count; i++)
+    TFC_TRY(s, add_file(k, "--baseline", "a file with sha256 ", strchr(o->request.baselines.items[i], '=') + 1));
   if (k->flags.failed) s = tfc_status_no_memory("the state of a search");
 out:
   return s;
@@ -136,7 +136,7 @@ static tfc_status add_run(struct place_kept *k) {
                               .graph = k->o->graph,
                               .graph_sha256 = k->digest,
                               .graph_nodes = -1,
-                              .objective = tfc_objective_name(place_objective(k->o)),
+                              .objective = tfc_objective_name(k->o->request.objective),
                               .algorithms = k->o->search.algorithms ? k->o->search.algorithms : "auto",
                               .label = tfc_label_name(TFC_LABEL_MODELLED),
                               .seed = (uint64_t)k->o->execution.seed},

@@ -227,7 +227,7 @@ static double *read_busy(struct tfc_store *store, int64_t run, uint32_t device_c
 static void print_answer(const struct place_options *o, const struct tfc_job_outcome *out, struct tfc_store *store,
                          const double *busy) {
   const struct tfc_job_row *found = NULL;
-  const bool loads = place_objective(o) == TFC_OBJECTIVE_THROUGHPUT;
+  const bool loads = o->request.objective == TFC_OBJECTIVE_THROUGHPUT;
   char a[32];
   if (out->first_line) {
     printf("%s", tfc_paint(stdout, "1"));
@@ -362,12 +362,7 @@ int place_local(const struct place_options *o) {
       .devices = o->devices ? o->devices : devices,
       .checkpoint = o->checkpoint,
       .execution = o->execution,
-      .pins = o->pins.items,
-      .pin_count = o->pins.count,
-      .baselines = o->baselines.items,
-      .baseline_count = o->baselines.count,
-      .objective = place_objective(o),
-      .device_strings = (enum tfc_device_strings)o->device_strings,
+      .request = o->request,
       .search = place_search_settings(o, policy),
       .learned = place_learned(policy),
       .measurements = (uint32_t)o->measurements,

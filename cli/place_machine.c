@@ -217,9 +217,7 @@ static tfc_status make_problem(struct described *d) {
                                     .op_count = d->op_count,
                                     .output_bytes = d->output_bytes,
                                     .machine = m,
-                                    .pins = d->o->pins.items,
-                                    .pin_count = d->o->pins.count,
-                                    .constrain = d->o->device_strings == TFC_STRINGS_CONSTRAIN,
+                                    .request = d->o->request,
                                     .host = host == TFC_NONE ? TFC_STR("") : m->devices[host].name,
                                     .supported = d->supported,
                                     .done_by = d->done_by,
@@ -227,7 +225,7 @@ static tfc_status make_problem(struct described *d) {
                                 },
                                 &d->subject));
   TFC_TRY(s, tfc_subject_cost_graph(d->subject, d->costs, false, NULL, &d->cost_graph));
-  TFC_TRY(s, tfc_problem_create(d->cost_graph, m, place_objective(d->o), &d->problem));
+  TFC_TRY(s, tfc_problem_create(d->cost_graph, m, d->o->request.objective, &d->problem));
   TFC_TRY(s, tfc_simulator_create(d->problem, &d->simulator));
   if (d->o->tasks) {
     tfc_say("the step: %u operations, %s of variables; %u units", d->op_count,
@@ -301,7 +299,7 @@ static tfc_status add_baselines(const struct described *d, struct tfc_placement 
   tfc_status s = NULL;
   struct tfc_solution solution = {0};
   char *note = NULL;
-  const struct tfc_texts *given = &d->o->baselines;
+  const struct tfc_texts *given = &d->o->request.baselines;
   *best_single = TFC_TIME_MAX;
   p->baselines =
       TFC_ARENA_ARRAY(&p->arena, struct tfc_placement_baseline, d->machine->device_count + given->count + 1u);
@@ -312,7 +310,7 @@ static tfc_status add_baselines(const struct described *d, struct tfc_placement 
     add_baseline(d, p, tfc_arena_printf(&p->arena, "single:%.*s", TFC_STR_ARG(d->machine->devices[i].name)), &solution,
                  NULL, best_single);
   }
-  if (d->o->device_strings == TFC_STRINGS_BASELINE) {
+  if (d->o->request.device_strings == TFC_STRINGS_BASELINE) {
     s = tfc_subject_strings(d->subject, d->problem, d->graph, &solution, &note);
     if (tfc_status_code(s) == TFC_NOT_FOUND) {
       tfc_status_free(s);
@@ -456,7 +454,7 @@ static tfc_status read_rivals(const struct described *d, struct tfc_rival *rival
     TFC_TRY(s, tfc_solution_init(&r->solution, d->problem));
     for (uint32_t u = 0; u < d->problem->unit_count; u++) r->solution.device[u] = (tfc_device_id)i;
   }
-  if (d->o->device_strings == TFC_STRINGS_BASELINE) {
+  if (d->o->request.device_strings == TFC_STRINGS_BASELINE) {
     struct tfc_rival *r = &rivals[(*count)++];
     r->name = "expert";
     TFC_TRY(s, tfc_solution_init(&r->solution, d->problem));
@@ -464,8 +462,8 @@ static tfc_status read_rivals(const struct described *d, struct tfc_rival *rival
     if (none) tfc_solution_deinit(&rivals[--*count].solution); // the note in the table says why
     tfc_status_free(none);
   }
-  for (uint32_t i = 0; i < d->o->baselines.count; i++) {
-    const char *text = d->o->baselines.items[i], *equals = strchr(text, '=');
+  for (uint32_t i = 0; i < d->o->request.baselines.count; i++) {
+    const char *text = d->o->request.baselines.items[i], *equals = strchr(text, '=');
     struct tfc_rival *r = &rivals[(*count)++];
     r->name = "baseline";
     TFC_TRY(s, tfc_solution_init(&r->solution, d->problem));
@@ -480,7 +478,8 @@ static tfc_status search(const struct described *d, const struct tfc_search_opti
   tfc_status s = NULL;
   int64_t best;
   uint32_t rival_count = 0;
-  struct tfc_rival *rivals = calloc((size_t)d->machine->device_count + d->o->baselines.count + 1, sizeof *rivals);
+  struct tfc_rival *rivals =
+      calloc((size_t)d->machine->device_count + d->o->request.baselines.count + 1, sizeof *rivals);
   if (!rivals) return tfc_status_no_memory("a machine");
   TFC_TRY(s, read_rivals(d, rivals, &rival_count));
   struct tfc_search_options searched = *options;
@@ -499,12 +498,12 @@ static tfc_status search(const struct described *d, const struct tfc_search_opti
   out->over_limits = tfc_place_over_limits(d->problem, p);
   out->exit_code = r->cancelled ? 130 : r->excess ? 5 : r->value >= best ? 7 : 0;
   if (d->record->wanted) {
-    const uint32_t given = rival_count - d->o->baselines.count; // the first rival from a file
+    const uint32_t given = rival_count - d->o->request.baselines.count; // the first rival from a file
     struct tfc_record recorded = {.answer = &r->best,
                                   .search = r,
                                   .options = options,
                                   .given = rivals + given,
-                                  .given_count = d->o->baselines.count};
+                                  .given_count = d->o->request.baselines.count};
     for (uint32_t i = 0; i < given; i++)
       if (strcmp(rivals[i].name, "expert") == 0) recorded.expert = &rivals[i].solution;
     TFC_TRY(s, record(d, &recorded, out));
@@ -559,13 +558,13 @@ static tfc_status add_rival(const struct described *d, struct rivals *r, char *n
 
 static tfc_status find_rivals(const struct described *d, struct rivals *r) {
   tfc_status s = NULL;
-  const struct tfc_texts *given = &d->o->baselines;
+  const struct tfc_texts *given = &d->o->request.baselines;
   for (uint32_t i = 0; i < d->machine->device_count; i++) {
     TFC_TRY(s, tfc_solution_init(&r->solutions[r->count], d->problem));
     for (uint32_t u = 0; u < d->problem->unit_count; u++) r->solutions[r->count].device[u] = (tfc_device_id)i;
     TFC_TRY(s, add_rival(d, r, tfc_format("single:%.*s", TFC_STR_ARG(d->machine->devices[i].name)), true));
   }
-  if (d->o->device_strings == TFC_STRINGS_BASELINE) {
+  if (d->o->request.device_strings == TFC_STRINGS_BASELINE) {
     TFC_TRY(s, tfc_solution_init(&r->solutions[r->count], d->problem));
     s = tfc_subject_strings(d->subject, d->problem, d->graph, &r->solutions[r->count], NULL);
     if (tfc_status_code(s) == TFC_NOT_FOUND) {
@@ -593,7 +592,7 @@ static tfc_status measure(struct described *d, const struct tfc_search_options *
   struct tfc_elsewhere_outcome outcome = {0};
   struct rivals r = {0};
   struct tfc_solution given = {0};
-  const uint32_t most = d->machine->device_count + d->o->baselines.count + 2;
+  const uint32_t most = d->machine->device_count + d->o->request.baselines.count + 2;
   r.list = calloc(most, sizeof *r.list), r.names = calloc(most, sizeof *r.names);
   r.solutions = calloc(most, sizeof *r.solutions);
   struct tfc_elsewhere_settings *settings = place_elsewhere(d->o);

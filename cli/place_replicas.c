@@ -317,8 +317,7 @@ int place_replicas(const struct place_options *o, bool cost_graph) {
     s = tfc_place_with_problem(&(struct tfc_place_options){.graph = o->graph,
                                                            .machine = o->machine,
                                                            .devices = o->devices,
-                                                           .pins = o->pins.items,
-                                                           .pin_count = o->pins.count,
+                                                           .request = o->request,
                                                            .limits = o->limits.items,
                                                            .limit_count = o->limits.count},
                                with_cost_graph, &r);

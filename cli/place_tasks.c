@@ -61,7 +61,7 @@ int place_check_tasks(const struct tfc_program *program, const struct place_opti
                            "--machine, --measure-with and --replicas are for one process, and here are several "
                            "tasks");
   if (o->checkpoint) return tfc_flags_error(program, "--checkpoint is not for several tasks: they run the initialiser");
-  if (place_objective(o) == TFC_OBJECTIVE_THROUGHPUT)
+  if (o->request.objective == TFC_OBJECTIVE_THROUGHPUT)
     return tfc_flags_error(program, "--objective throughput is not for several tasks: steps run one by one there");
   if (o->common.untrusted) return tfc_flags_error(program, "--untrusted is not for several tasks");
   return 0;

@@ -131,9 +131,10 @@ static tfc_status add_baselines(const struct tfc_place_options *o, const struct 
   struct tfc_solution solution = {0};
   *out_best = TFC_TIME_MAX;
   TFC_TRY(s, tfc_simulator_create(p, &sim));
-  f->baselines = TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_baseline, (size_t)p->device_count + o->baseline_count);
+  f->baselines =
+      TFC_ARENA_ARRAY(&f->arena, struct tfc_placement_baseline, (size_t)p->device_count + o->request.baselines.count);
   if (!f->baselines) TFC_TRY(s, tfc_status_no_memory("baselines"));
-  for (uint32_t i = 0; i < p->device_count + o->baseline_count; i++) {
+  for (uint32_t i = 0; i < p->device_count + o->request.baselines.count; i++) {
     struct tfc_placement_baseline *b = &f->baselines[f->baseline_count++];
     struct tfc_verdict v = {.value = TFC_TIME_MAX};
     tfc_status wrong = NULL;
@@ -143,7 +144,7 @@ static tfc_status add_baselines(const struct tfc_place_options *o, const struct 
       b->name = tfc_arena_printf(&f->arena, "single:%.*s", TFC_STR_ARG(device));
       wrong = tfc_placement_single(p, device, &solution);
     } else {
-      const char *text = o->baselines[i - p->device_count], *equals = strchr(text, '=');
+      const char *text = o->request.baselines.items[i - p->device_count], *equals = strchr(text, '=');
       struct tfc_placement *rival = NULL;
       if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "baseline '%s' is not NAME=FILE", text);
       b->name = tfc_arena_str(&f->arena, (tfc_str){text, (size_t)(equals - text)});
@@ -229,21 +230,21 @@ static tfc_status load(const struct tfc_place_options *o, struct tfc_cost_graph 
     if (file) TFC_TRY(s, tfc_placement_read(o->evaluate, placement));
     TFC_TRY(s, tfc_placement_check_devices(o->evaluate, *placement, *machine, false));
   }
-  for (uint32_t i = 0; i < o->pin_count; i++) {
-    const char *equals = strrchr(o->pins[i], '=');
+  for (uint32_t i = 0; i < o->request.pins.count; i++) {
+    const char *equals = strrchr(o->request.pins.items[i], '=');
     if (equals && tfc_machine_find(*machine, tfc_str_from(equals + 1)) == TFC_NONE)
-      TFC_FAIL(s, TFC_UNAVAILABLE, "pin '%s': device '%s' is not in the machine", o->pins[i], equals + 1);
+      TFC_FAIL(s, TFC_UNAVAILABLE, "pin '%s': device '%s' is not in the machine", o->request.pins.items[i], equals + 1);
   }
-  for (uint32_t i = 0; i < o->pin_count; i++) {
-    const char *equals = strrchr(o->pins[i], '=');
-    if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s' is not REGEX=DEVICE", o->pins[i]);
-    char *regex = tfc_str_dup((tfc_str){o->pins[i], (size_t)(equals - o->pins[i])});
+  for (uint32_t i = 0; i < o->request.pins.count; i++) {
+    const char *equals = strrchr(o->request.pins.items[i], '=');
+    if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "pin '%s' is not REGEX=DEVICE", o->request.pins.items[i]);
+    char *regex = tfc_str_dup((tfc_str){o->request.pins.items[i], (size_t)(equals - o->request.pins.items[i])});
     if (!regex) TFC_TRY(s, tfc_status_no_memory("a pin"));
     s = tfc_cost_graph_pin(*graph, regex, tfc_str_from(equals + 1), NULL);
     free(regex);
     if (s) goto out;
   }
-  s = tfc_problem_create(*graph, *machine, o->objective, problem);
+  s = tfc_problem_create(*graph, *machine, o->request.objective, problem);
   if (s) s = tfc_status_annotate(s, "%s", o->graph);
 out:
   return s;
@@ -349,11 +350,11 @@ static tfc_status read_rivals(const struct tfc_place_options *o, const struct tf
     *count += illegal == NULL; // the note in the table says why
     tfc_status_free(illegal);
   }
-  for (uint32_t i = 0; i < o->baseline_count; i++) {
-    const char *equals = strchr(o->baselines[i], '=');
+  for (uint32_t i = 0; i < o->request.baselines.count; i++) {
+    const char *equals = strchr(o->request.baselines.items[i], '=');
     struct tfc_rival *r = &rivals[*count];
-    if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "baseline '%s' is not NAME=FILE", o->baselines[i]);
-    r->name = strncmp(o->baselines[i], "expert=", 7) == 0 ? "expert" : "baseline";
+    if (!equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "baseline '%s' is not NAME=FILE", o->request.baselines.items[i]);
+    r->name = strncmp(o->request.baselines.items[i], "expert=", 7) == 0 ? "expert" : "baseline";
     TFC_TRY(s, tfc_placement_read(equals + 1, &file));
     TFC_TRY(s, tfc_status_annotate(tfc_placement_resolve(file, p, &r->solution), "%s", equals + 1));
     ++*count;
@@ -368,7 +369,7 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
                          struct tfc_place_outcome *out) {
   tfc_status s = NULL;
   uint32_t rival_count = 0;
-  struct tfc_rival *rivals = calloc((size_t)p->device_count + o->baseline_count + 1, sizeof *rivals);
+  struct tfc_rival *rivals = calloc((size_t)p->device_count + o->request.baselines.count + 1, sizeof *rivals);
   if (!rivals) return tfc_status_no_memory(NULL);
   struct tfc_search_options options = o->search;
   int64_t best_single;
@@ -394,12 +395,12 @@ static tfc_status search(const struct tfc_place_options *o, const struct tfc_pro
   // Simulated times have no noise, so a time equal to the best single device's is not better.
   out->exit_code = out->search.excess ? 5 : out->search.value >= best_single ? 7 : 0;
   if (out->search.cancelled) out->exit_code = 130;
-  const uint32_t given = rival_count - o->baseline_count; // the first rival from a file
+  const uint32_t given = rival_count - o->request.baselines.count; // the first rival from a file
   if (o->record.wanted)
     tfc_place_record(&(struct tfc_record){.problem = p,
                                           .answer = &out->search.best,
                                           .given = rivals + given,
-                                          .given_count = o->baseline_count,
+                                          .given_count = o->request.baselines.count,
                                           .document = f,
                                           .search = &out->search,
                                           .options = &o->search,
@@ -437,7 +438,7 @@ static tfc_status solution_of_file(const char *path, const struct tfc_problem *p
 static tfc_status measure(const struct tfc_place_options *o, const struct tfc_problem *p,
                           const struct tfc_placement *given, struct tfc_place_outcome *out) {
   tfc_status s = NULL;
-  const uint32_t most = p->device_count + o->baseline_count;
+  const uint32_t most = p->device_count + o->request.baselines.count;
   struct described d = {o, p};
   struct tfc_elsewhere_outcome outcome = {0};
   struct tfc_elsewhere_rival *rivals = calloc(most + 1u, sizeof *rivals);
@@ -447,7 +448,8 @@ static tfc_status measure(const struct tfc_place_options *o, const struct tfc_pr
   if (!rivals || !solutions || !names) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < most && !o->evaluate; i++) {
     const bool single = i < p->device_count;
-    const char *text = single ? NULL : o->baselines[i - p->device_count], *equals = text ? strchr(text, '=') : NULL;
+    const char *text = single ? NULL : o->request.baselines.items[i - p->device_count],
+               *equals = text ? strchr(text, '=') : NULL;
     if (text && !equals) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "baseline '%s' is not NAME=FILE", text);
     s = single ? tfc_placement_single(p, p->machine->devices[i].name, &solutions[count])
                : solution_of_file(equals + 1, p, &solutions[count]);

@@ -10,6 +10,7 @@
 
 #include "placer/elsewhere/elsewhere.h"
 #include "placer/model/placement.h"
+#include "placer/model/request.h"
 #include "placer/record.h"
 #include "placer/search/search.h"
 
@@ -19,14 +20,10 @@ struct tfc_place_options {
   const char *graph;   // path of a cost graph
   const char *machine; // path of a machine file
   const char *devices; // --devices, NULL: all
-  tfc_objective objective;
-  const char *evaluate;    // --evaluate: path, "-", "single:DEVICE"; NULL: search
-  const char *const *pins; // [pin_count] "REGEX=DEVICE"
-  uint32_t pin_count;
+  struct tfc_request request;
+  const char *evaluate;      // --evaluate: path, "-", "single:DEVICE"; NULL: search
   const char *const *limits; // [limit_count] "DEVICE=SIZE"
   uint32_t limit_count;
-  const char *const *baselines; // [baseline_count] "NAME=FILE" placement files
-  uint32_t baseline_count;
   const char *save_problem;         // directory (created if missing) for graph.json and machine.yaml; NULL: none
   struct tfc_search_options search; // algorithms, budget, seed, threads, cancel, progress
   // Steps are measured by a command (placer/elsewhere); NULL: nothing is measured.

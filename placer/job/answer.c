@@ -158,7 +158,7 @@ tfc_status tfc_job_answer(struct tfc_job_candidates *c, const struct tfc_job_clo
                           struct tfc_job_outcome *out) {
   tfc_status s = NULL;
   const struct tfc_job_model *m = c->model;
-  const bool loads = m->o->objective == TFC_OBJECTIVE_THROUGHPUT;
+  const bool loads = m->o->request.objective == TFC_OBJECTIVE_THROUGHPUT;
   bool in_flight_measured = false;
   const struct tfc_job_candidate *whole = NULL, *single = best_single(c);
   for (size_t i = 0; i < c->list.count; i++)

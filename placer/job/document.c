@@ -64,10 +64,10 @@ tfc_status tfc_job_document(const struct tfc_job_candidates *c, const struct tfc
   TFC_TRY(s, tfc_placement_create(&d));
   d->run = out->run;
   d->graph_file = tfc_arena_str(&d->arena, tfc_str_from(m->o->graph_path));
-  d->objective = m->o->objective;
+  d->objective = m->o->request.objective;
   double median = tfc_job_final_us(k);
   bool timed = isfinite(median);
-  const bool loads = m->o->objective == TFC_OBJECTIVE_THROUGHPUT;
+  const bool loads = m->o->request.objective == TFC_OBJECTIVE_THROUGHPUT;
   d->value_us = loads ? tfc_job_load_us(k) : timed ? median : k->simulated_us;
   d->value_label = timed && !(loads && !k->in_flight.us.count) ? tfc_measure_label(m->info) : TFC_LABEL_MODELLED;
   d->feasible = k->state != TFC_RESULT_NO_FIT;

@@ -30,19 +30,19 @@ tfc_status tfc_job_explain_bound(const struct tfc_job_candidates *c, const struc
   // slow-downs and links cost nothing.
   TFC_TRY(s, tfc_local_machine(m->info, NULL, m->o->execution.limits, m->o->execution.limit_count, &machine));
   TFC_TRY(s, tfc_subject_cost_graph(m->subject, m->costs, true, NULL, &graph));
-  TFC_TRY(s, tfc_problem_create(graph, machine, m->o->objective, &problem));
+  TFC_TRY(s, tfc_problem_create(graph, machine, m->o->request.objective, &problem));
   TFC_TRY(s, tfc_bound_compute(problem, NULL, &bound));
   tfc_bound_share_cores(&bound, m->info->device_count, m->info->whole.cores);
   const double us = 1e-6 * (double)bound.value;
   out->bound_us = us;
   out->bound_name = tfc_bound_name(bound.kind);
   const struct tfc_job_candidate *best = tfc_job_candidates_best(c);
-  double value = !best                                         ? (double)NAN
-                 : m->o->objective == TFC_OBJECTIVE_THROUGHPUT ? tfc_job_load_us(best)
-                                                               : tfc_job_final_us(best);
+  double value = !best                                                 ? (double)NAN
+                 : m->o->request.objective == TFC_OBJECTIVE_THROUGHPUT ? tfc_job_load_us(best)
+                                                                       : tfc_job_final_us(best);
   if (isfinite(value)) {
     out->gap = value / us - 1;
-    if (m->o->objective == TFC_OBJECTIVE_STEP) value = least_us(c, value);
+    if (m->o->request.objective == TFC_OBJECTIVE_STEP) value = least_us(c, value);
     if (us > value) {
       tfc_job_say(clock, true,
                   "the lower bound, %.1f us, is above what was measured, %.1f us: the cost model is wrong here", us,

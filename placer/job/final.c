@@ -91,7 +91,7 @@ tfc_status tfc_job_final(struct tfc_job_measuring *t) {
   // keeps time for measuring several steps in flight
   if (tfc_job_model_runs_in_flight(t->model)) reserve += tfc_job_shares.in_flight * left;
   reserve += tfc_job_shares.unordered * fmax(0, total - reserve - tfc_job_seconds(t->clock));
-  if (t->model->o->objective == TFC_OBJECTIVE_THROUGHPUT) tfc_job_candidates_simulate(c);
+  if (t->model->o->request.objective == TFC_OBJECTIVE_THROUGHPUT) tfc_job_candidates_simulate(c);
   uint32_t count = tfc_job_finalists(c, total - reserve - tfc_job_seconds(t->clock), f.index, &block);
   TFC_TRY(s, tfc_job_entries_make(c, f.index, count, TFC_NONE, &entries));
   uint32_t answers = 0;
@@ -122,7 +122,7 @@ tfc_status tfc_job_final(struct tfc_job_measuring *t) {
   TFC_TRY(s, tfc_job_measure_in_flight(c, t->journal, t->measurer, f.index, count, end));
   // Where loads decide, the incumbent, which has the shortest step, gives way to the answer.
   uint32_t single;
-  if (t->model->o->objective == TFC_OBJECTIVE_THROUGHPUT) tfc_job_candidates_choose_by_load(c, &single);
+  if (t->model->o->request.objective == TFC_OBJECTIVE_THROUGHPUT) tfc_job_candidates_choose_by_load(c, &single);
   TFC_TRY(s, measure_unordered(t, tfc_job_moment(t->clock, end)));
 out:
   tfc_job_entries_deinit(&entries);

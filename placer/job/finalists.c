@@ -127,7 +127,7 @@ double tfc_job_final_s(const struct tfc_job_candidates *c, const struct tfc_job_
 
 uint32_t tfc_job_finalists_by_load(const struct tfc_job_candidates *c, uint32_t *list) {
   uint32_t count = 0;
-  if (c->model->o->objective != TFC_OBJECTIVE_THROUGHPUT) return 0;
+  if (c->model->o->request.objective != TFC_OBJECTIVE_THROUGHPUT) return 0;
   for (int single = 0; single < 2; single++)
     for (uint32_t round = 0; round < (single ? 1 : FINALISTS); round++) {
       uint32_t best = TFC_NONE;

@@ -46,7 +46,7 @@ tfc_status tfc_job_journal_begin(struct tfc_job_journal *j, const struct tfc_job
                                                     .graph = o->graph_path,
                                                     .graph_sha256 = sha256,
                                                     .graph_nodes = o->graph->node_count,
-                                                    .objective = tfc_objective_name(o->objective),
+                                                    .objective = tfc_objective_name(o->request.objective),
                                                     .algorithms = o->search.algorithms ? o->search.algorithms : "auto",
                                                     .label = "measured",
                                                     .seed = (uint64_t)o->execution.seed,
@@ -505,7 +505,7 @@ tfc_status tfc_job_journal_finish(struct tfc_job_journal *j, const struct tfc_jo
   tfc_status s = NULL;
   TFC_TRY(s, tfc_store_begin(j->store));
   TFC_TRY(s, tfc_warnings_store(j->warnings, j->store, j->run));
-  if (c->model->problem && c->model->o->objective == TFC_OBJECTIVE_THROUGHPUT) TFC_TRY(s, store_loads(j, c));
+  if (c->model->problem && c->model->o->request.objective == TFC_OBJECTIVE_THROUGHPUT) TFC_TRY(s, store_loads(j, c));
   if (c->model->problem) TFC_TRY(s, store_moves(j, c));
   TFC_TRY(s, tfc_store_finish_run(j->store, j->run, answer));
   TFC_TRY(s, tfc_store_commit(j->store));

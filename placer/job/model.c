@@ -24,9 +24,7 @@ static struct tfc_subject_options subject_options(const struct tfc_job_model *mo
                                       .op_count = model->info->op_count,
                                       .output_bytes = model->info->output_bytes,
                                       .machine = model->bare,
-                                      .pins = model->o->pins,
-                                      .pin_count = model->o->pin_count,
-                                      .constrain = model->o->device_strings == TFC_STRINGS_CONSTRAIN,
+                                      .request = model->o->request,
                                       .host = model->bare->devices[0].name,
                                       .supported = model->info->supported,
                                       .done_by = model->info->done_by,
@@ -104,7 +102,7 @@ static tfc_status make_problem(const struct tfc_job_model *model, const struct t
                                const struct tfc_machine *machine, struct tfc_cost_graph **out_graph,
                                struct tfc_problem **out) {
   TFC_RETURN_IF_ERROR(tfc_subject_cost_graph(subject, model->alone, false, model->kept, out_graph));
-  return tfc_problem_create(*out_graph, machine, model->o->objective, out);
+  return tfc_problem_create(*out_graph, machine, model->o->request.objective, out);
 }
 
 // Replaces the profile's machine, costs and problem by those with the learned costs. The units stay the same.
@@ -329,7 +327,7 @@ double tfc_job_model_prior(const struct tfc_job_model *model, const struct tfc_s
 }
 
 bool tfc_job_model_predicts(const struct tfc_job_model *model) {
-  return model->learned && tfc_learned_readings(model->learned) && model->o->objective == TFC_OBJECTIVE_STEP;
+  return model->learned && tfc_learned_readings(model->learned) && model->o->request.objective == TFC_OBJECTIVE_STEP;
 }
 
 double tfc_job_model_predict(const struct tfc_job_model *model, const struct tfc_solution *solution, double *out_sd) {
@@ -355,7 +353,7 @@ bool tfc_job_model_runs_in_flight(const struct tfc_job_model *model) {
   const struct tfc_graph *g = model->o->graph;
   for (uint32_t i = 0; i < g->node_count; i++)
     if (model->subject->needed[i] && g->nodes[i].def && (g->nodes[i].def->flags & TFC_OP_UPDATE)) return false;
-  return model->o->objective == TFC_OBJECTIVE_THROUGHPUT;
+  return model->o->request.objective == TFC_OBJECTIVE_THROUGHPUT;
 }
 
 const struct tfc_problem *tfc_job_model_search_problem(const struct tfc_job_model *model) {

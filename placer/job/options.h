@@ -6,6 +6,7 @@
 #include "placer/job/clock.h"
 #include "placer/measure/measure.h"
 #include "placer/model/placement.h"
+#include "placer/model/request.h"
 #include "placer/search/search.h"
 #include "runtime/pass/step.h"
 
@@ -24,12 +25,7 @@ struct tfc_job_options {
   const char *devices;            // in the form of --devices
   const char *checkpoint;         // prefix of a checkpoint from which variables are restored, or NULL
   struct tfc_execution execution; // borrows its limits
-  const char *const *pins;        // "REGEX=DEVICE"
-  uint32_t pin_count;
-  const char *const *baselines; // "NAME=FILE"
-  uint32_t baseline_count;
-  tfc_objective objective;
-  enum tfc_device_strings device_strings;
+  struct tfc_request request;
   struct tfc_search_settings search;     // of all its searches
   const struct tfc_algo *const *learned; // algorithms that learn from measurements, ended by NULL; may be NULL
   uint32_t measurements;                 // the most placements that are measured; 0 stands for 200

@@ -17,7 +17,7 @@ struct checking {
 };
 static tfc_status check_run(void *user, const struct tfc_store_run *r, const char *state) {
   const struct checking *c = user;
-  const char *asked = tfc_objective_name(c->o->objective);
+  const char *asked = tfc_objective_name(c->o->request.objective);
   if (strcmp(state, "done") == 0)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "run %lld is done: there is nothing to go on with", (long long)c->run);
   if (!r->graph_sha256 || strcmp(r->graph_sha256, c->sha256) != 0)

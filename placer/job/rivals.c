@@ -161,8 +161,9 @@ tfc_status tfc_job_rivals(struct tfc_job_measuring *t, struct tfc_job_proposers 
   for (uint32_t i = 0; i < c->list.count; i++)
     if (c->list.data[i].single && c->best == TFC_NONE) tfc_job_candidates_consider(c, i);
   const uint32_t former = c->best; // a single device, or the incumbent of the run that is resumed
-  if (o->device_strings == TFC_STRINGS_BASELINE) TFC_TRY(s, add_expert(t, list, &count));
-  for (uint32_t i = 0; i < o->baseline_count && count < 32; i++) TFC_TRY(s, add_file(t, o->baselines[i], list, &count));
+  if (o->request.device_strings == TFC_STRINGS_BASELINE) TFC_TRY(s, add_expert(t, list, &count));
+  for (uint32_t i = 0; i < o->request.baselines.count && count < 32; i++)
+    TFC_TRY(s, add_file(t, o->request.baselines.items[i], list, &count));
   if (t->model->info->device_count > 1) TFC_TRY(s, add_heuristics(t, proposers, list, &count));
   if (count == 0) goto out;
   // the first batch has no reference: it would be a single device, which takes too long to be run again

@@ -60,7 +60,7 @@ tfc_status tfc_job_table_add(const struct tfc_job_candidates *c, const struct tf
                           .low = (double)NAN,
                           .high = (double)NAN};
   r.load_us = (double)NAN;
-  if (o->objective == TFC_OBJECTIVE_THROUGHPUT && (k->solution.device || k->in_flight.us.count))
+  if (o->request.objective == TFC_OBJECTIVE_THROUGHPUT && (k->solution.device || k->in_flight.us.count))
     r.load_us = tfc_job_load_us(k), r.load_steps = (uint32_t)k->in_flight.us.count;
   struct tfc_interval interval;
   if (isfinite(r.load_us) && single) {
@@ -122,7 +122,7 @@ tfc_status tfc_job_table_correlate(const struct tfc_job_candidates *c, struct tf
   for (size_t i = 0; i < count; i++) {
     const struct tfc_job_candidate *k = &c->list.data[i];
     const bool finished = isfinite(k->final_us);
-    if (c->model->o->objective == TFC_OBJECTIVE_THROUGHPUT || !k->solution.device ||
+    if (c->model->o->request.objective == TFC_OBJECTIVE_THROUGHPUT || !k->solution.device ||
         k->screened_state != TFC_RESULT_OK || isnan(k->median_us) || isnan(k->predicted_us))
       continue;
     x[n] = k->predicted_us, y[n] = tfc_job_final_us(k);

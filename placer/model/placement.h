@@ -7,10 +7,6 @@
 #include "placer/model/machine.h"
 #include "placer/model/problem.h"
 
-// What the devices are that the graph itself names for its nodes: a placement to compare with, devices that nodes must
-// stay on, or nothing. In the order of the choices of --device-strings.
-enum tfc_device_strings { TFC_STRINGS_BASELINE, TFC_STRINGS_CONSTRAIN, TFC_STRINGS_IGNORE };
-
 struct tfc_placement_device {
   tfc_str name, tensorflow, kind;
   tfc_label label;

@@ -355,7 +355,7 @@ static tfc_status make_pins(struct maker *m) {
     if (l->runs[c] && has_flag(m->g, l->node_of[c], TFC_OP_HOST))
       TFC_TRY(s, pin_unit(m, pinned, l->node_of[c], m->o->machine->devices[l->host].name, "host only"));
   if (l->host == TFC_NONE) l->host = 0;
-  for (uint32_t c = 0; c < l->cost_count && m->o->constrain; c++) {
+  for (uint32_t c = 0; c < l->cost_count && m->o->request.device_strings == TFC_STRINGS_CONSTRAIN; c++) {
     tfc_str text = m->g->nodes[l->node_of[c]].device;
     uint32_t device = TFC_NONE;
     if (text.size == 0) continue;
@@ -364,12 +364,13 @@ static tfc_status make_pins(struct maker *m) {
       TFC_TRY(s, pin_unit(m, pinned, l->node_of[c], m->o->machine->devices[device].name, "its device string"));
   }
   // A device that does not exist is reported before a pattern that matches no node.
-  for (uint32_t i = 0; i < m->o->pin_count; i++) {
-    const char *equals = strrchr(m->o->pins[i], '=');
+  for (uint32_t i = 0; i < m->o->request.pins.count; i++) {
+    const char *equals = strrchr(m->o->request.pins.items[i], '=');
     if (equals && tfc_machine_find(m->o->machine, tfc_str_from(equals + 1)) == TFC_NONE)
-      TFC_FAIL(s, TFC_UNAVAILABLE, "pin '%s': there is no device %s", m->o->pins[i], equals + 1);
+      TFC_FAIL(s, TFC_UNAVAILABLE, "pin '%s': there is no device %s", m->o->request.pins.items[i], equals + 1);
   }
-  for (uint32_t i = 0; i < m->o->pin_count; i++) TFC_TRY(s, pin_matches(m, pinned, m->o->pins[i]));
+  for (uint32_t i = 0; i < m->o->request.pins.count; i++)
+    TFC_TRY(s, pin_matches(m, pinned, m->o->request.pins.items[i]));
   for (uint32_t c = 0; c < l->cost_count; c++) pin[c] = pinned[m->anchor[l->node_of[c]]].device;
   l->pin = pin;
 out:

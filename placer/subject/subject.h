@@ -19,6 +19,7 @@
 #define TFC_PLACER_SUBJECT_SUBJECT_H
 
 #include "placer/model/placement.h"
+#include "placer/model/request.h"
 #include "placer/simulate/simulate.h"
 #include "profiler/cost_table.h"
 #include "runtime/exec/session.h"
@@ -39,10 +40,8 @@ struct tfc_subject_options {
   uint32_t op_count;
   const uint64_t *output_bytes; // [graph->output_total] from shape inference or a profile; 0: not known
   const struct tfc_machine *machine;
-  const char *const *pins; // "REGEX=DEVICE"
-  uint32_t pin_count;
-  bool constrain; // device strings are constraints
-  tfc_str host;   // the device for operations that run only on the host
+  struct tfc_request request; // its pins and device strings are constraints
+  tfc_str host;               // the device for operations that run only on the host
   // Which kinds can run a node: supported[kind * node_count + node], kinds in the order in which they first appear
   // among the machine's devices; NULL: all can.
   const bool *supported;

@@ -263,7 +263,7 @@ static void test_throughput(void **state) {
                                 .load_us = 180,
                                 UNTIMED}};
   // A load that was computed does not compare with the answer's, which was measured.
-  const struct place_options o = {.db = "t.db", .objective = 1};
+  const struct place_options o = {.db = "t.db", .request.objective = TFC_OBJECTIVE_THROUGHPUT};
   const struct tfc_job_outcome out = {.rows = rows, .row_count = 5, .bound_us = NAN, .tau = NAN, .trace_overhead = NAN};
   prints(&o, &out,
          "  placement           step  steps         load a step to found  speed-up (95 %)\n"
@@ -304,7 +304,7 @@ static void test_wide_interval(void **state) {
                                 .low = 1.4,
                                 .high = 1.6,
                                 .interval_steps = 2}};
-  const struct place_options o = {.db = "t.db", .objective = 1};
+  const struct place_options o = {.db = "t.db", .request.objective = TFC_OBJECTIVE_THROUGHPUT};
   const struct tfc_job_outcome out = {.rows = rows, .row_count = 3, .bound_us = NAN, .tau = NAN, .trace_overhead = NAN};
   prints(&o, &out,
          "  placement           step  steps         load a step to found  speed-up (95 %)\n"

@@ -58,17 +58,17 @@ static void test_flags(void **state) {
   o.devices = "2";
   resume(&base, &o, "run 17 began with --devices all, not 2: give it the same flags, or leave --resume out");
   resume(&o, &base, "began with --devices 2, not all");
-  o = base, o.objective = 1;
+  o = base, o.request.objective = TFC_OBJECTIVE_THROUGHPUT;
   resume(&base, &o, "--objective step, not throughput");
   resume(&o, &base, "--objective throughput, not step");
   o = base, o.search.algorithms = "dp";
   resume(&base, &o, "--algorithm auto, not dp");
   o = base, o.execution.seed = 5;
   resume(&base, &o, "--seed 0, not 5");
-  o = base, o.device_strings = TFC_STRINGS_BASELINE;
-  then = base, then.device_strings = TFC_STRINGS_CONSTRAIN;
+  o = base, o.request.device_strings = TFC_STRINGS_BASELINE;
+  then = base, then.request.device_strings = TFC_STRINGS_CONSTRAIN;
   resume(&then, &o, "--device-strings constrain, not baseline");
-  then.device_strings = TFC_STRINGS_IGNORE;
+  then.request.device_strings = TFC_STRINGS_IGNORE;
   resume(&then, &o, "--device-strings ignore, not baseline");
   // The time may differ, but not whether there is one beside a number of evaluations.
   o = then = base, o.time = 60;
@@ -82,18 +82,18 @@ static void test_flags(void **state) {
   o.time = 5;
   resume(&then, &o, NULL);
   // Lists: one more, one less, another one.
-  o = then = base, o.pins = (struct tfc_texts){pins, 1};
+  o = then = base, o.request.pins = (struct tfc_texts){pins, 1};
   resume(&then, &o, "--pin (not given), not a=cpu:0");
   resume(&o, &then, "--pin a=cpu:0, not (not given)");
-  then.pins = (struct tfc_texts){pins + 1, 1};
+  then.request.pins = (struct tfc_texts){pins + 1, 1};
   resume(&then, &o, "--pin b=cpu:1, not a=cpu:0");
-  then.pins = (struct tfc_texts){pins, 2};
+  then.request.pins = (struct tfc_texts){pins, 2};
   resume(&then, &o, "--pin b=cpu:1, not (not given)");
-  then.pins = o.pins;
+  then.request.pins = o.request.pins;
   resume(&then, &o, NULL);
   o.limits = (struct tfc_texts){limits, 1};
   resume(&then, &o, "--memory (not given), not cpu:0=1MB");
-  o = base, o.baselines = (struct tfc_texts){experts, 1};
+  o = base, o.request.baselines = (struct tfc_texts){experts, 1};
   resume(&base, &o, "--baseline (not given), not a file with sha256 ");
   resume(&o, &o, NULL);
 }
@@ -105,7 +105,7 @@ static void test_files(void **state) {
   char *const files[] = {graph, machine, strchr(expert, '=') + 1};
   static const char *const says[] = {
       "run 17 is about another graph: ", "run 17 is about another machine: ", "--baseline a file with sha256 "};
-  const struct place_options o = {.graph = graph, .machine = machine, .baselines = {experts, 1}};
+  const struct place_options o = {.graph = graph, .machine = machine, .request.baselines = {experts, 1}};
   for (int i = 0; i < 3; i++) {
     for (int k = 0; k < 3; k++) put(files[k], "before");
     struct tfc_text was = flags_of(&o, NULL);

@@ -89,7 +89,7 @@ static void begin(struct job *j, tfc_objective objective) {
   for (int d = 0; d < DEVICES; d++)
     j->devices[d] = (struct tfc_machine_device){.name = tfc_str_from(names[d]), .memory = 1000000};
   j->bare = (struct tfc_machine){.device_count = DEVICES, .devices = j->devices};
-  j->options.objective = objective;
+  j->options.request.objective = objective;
   j->model = (struct tfc_job_model){.o = &j->options, .bare = &j->bare, .subject = &j->subject};
   tfc_job_candidates_init(&j->c, &j->clock, &j->model);
   saved_problem = saved_placement = explained_bound = false;
@@ -426,7 +426,7 @@ static void agreement(void **state) {
   assert_ok(tfc_job_table_correlate(&j.c, &j.out));
   assert_true(fabs(j.out.tau - (5 - 1) / 6.0) < 1e-12);
   // Where loads are searched, loads are simulated and steps are measured.
-  j.options.objective = TFC_OBJECTIVE_THROUGHPUT;
+  j.options.request.objective = TFC_OBJECTIVE_THROUGHPUT;
   assert_ok(tfc_job_table_correlate(&j.c, &j.out));
   assert_true(isnan(j.out.tau) && j.out.tau_placements == 0);
   end(&j);

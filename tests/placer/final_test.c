@@ -9,7 +9,7 @@
 #include "placer/measure/choice.h"
 #include "runtime/base/random.h"
 
-static const struct tfc_job_options for_steps = {.objective = TFC_OBJECTIVE_STEP};
+static const struct tfc_job_options for_steps = {.request.objective = TFC_OBJECTIVE_STEP};
 static const struct tfc_job_model by_steps = {.o = &for_steps};
 // all candidates have this solution, because only their digests distinguish them here
 static tfc_device_id somewhere[1];

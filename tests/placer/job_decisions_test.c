@@ -461,12 +461,12 @@ static void flight(void **state) {
   const struct tfc_graph graph = {.nodes = nodes, .node_count = 2};
   bool needed[2] = {false, true};
   const struct tfc_subject subject = {.needed = needed};
-  struct tfc_job_options o = {.graph = &graph, .objective = TFC_OBJECTIVE_THROUGHPUT};
+  struct tfc_job_options o = {.graph = &graph, .request.objective = TFC_OBJECTIVE_THROUGHPUT};
   const struct tfc_job_model model = {.o = &o, .subject = (struct tfc_subject *)(uintptr_t)&subject};
   assert_true(tfc_job_model_runs_in_flight(&model)); // the update is not part of the step
-  o.objective = TFC_OBJECTIVE_STEP;
+  o.request.objective = TFC_OBJECTIVE_STEP;
   assert_false(tfc_job_model_runs_in_flight(&model));
-  o.objective = TFC_OBJECTIVE_THROUGHPUT, needed[0] = true;
+  o.request.objective = TFC_OBJECTIVE_THROUGHPUT, needed[0] = true;
   assert_false(tfc_job_model_runs_in_flight(&model));
   nodes[0].def = NULL;
   assert_true(tfc_job_model_runs_in_flight(&model));

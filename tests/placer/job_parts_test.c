@@ -250,7 +250,7 @@ static void by_load(void **state) {
       {28, false, false, false, false, TFC_RESULT_OK, 9},
       {NAN, false, false, false, false, TFC_RESULT_OK, 10},
   };
-  struct tfc_job_options o = {.objective = TFC_OBJECTIVE_THROUGHPUT};
+  struct tfc_job_options o = {.request.objective = TFC_OBJECTIVE_THROUGHPUT};
   const struct tfc_job_model model = {.o = &o};
   struct tfc_job_candidates c = {.best = UINT32_MAX, .seen = UINT32_MAX, .model = &model};
   for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -270,7 +270,7 @@ static void by_load(void **state) {
   const uint32_t expected[] = {5, 8, 9, 2, 3, 0}; // three on several devices, the best single, the rival, the whole
   assert_int_equal(count, 6);
   for (uint32_t i = 0; i < 6; i++) assert_int_equal(list[i], expected[i]);
-  o.objective = TFC_OBJECTIVE_STEP;
+  o.request.objective = TFC_OBJECTIVE_STEP;
   assert_int_equal(tfc_job_finalists_by_load(&c, list), 0);
   tfc_array_free(&c.list);
 }

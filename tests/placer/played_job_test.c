@@ -167,9 +167,9 @@ static void goes_on(void **state) {
   rows_are("SELECT state, exit_code FROM run", "interrupted 130");
   rows_are("SELECT value FROM state WHERE name = 'progress'", "4.000 0.01 0.01");
   tfc_job_outcome_deinit(&out);
-  o.objective = TFC_OBJECTIVE_THROUGHPUT;
+  o.request.objective = TFC_OBJECTIVE_THROUGHPUT;
   refused(o, "run 1 has the objective step, not throughput");
-  o.objective = TFC_OBJECTIVE_STEP, o.graph_path = TFC_SOURCE_DIR "/examples/nmt.pb";
+  o.request.objective = TFC_OBJECTIVE_STEP, o.graph_path = TFC_SOURCE_DIR "/examples/nmt.pb";
   refused(o, "run 1 is about another graph, " TFC_SOURCE_DIR "/examples/mlp.pb as it was then");
   o.graph_path = TFC_SOURCE_DIR "/examples/mlp.pb", play.devices[1].cores = 1;
   refused(o, "run 1 measured on cpu:0 (1 core), cpu:1 (2 cores), acc:0 (3 cores); it cannot go on with cpu:0 (1 core), "
@@ -343,7 +343,7 @@ static void throughput(void **state) {
   begin();
   play.found = found;
   struct tfc_job_options o = options_of();
-  o.objective = TFC_OBJECTIVE_THROUGHPUT;
+  o.request.objective = TFC_OBJECTIVE_THROUGHPUT;
   assert_ok(tfc_job_run(&o, &out));
   show_log();
   // A long step may have a small load, so none is stopped.
@@ -389,7 +389,7 @@ static void throughput_records(void **state) {
   begin();
   play.found = found;
   struct tfc_job_options o = options_of();
-  o.objective = TFC_OBJECTIVE_THROUGHPUT;
+  o.request.objective = TFC_OBJECTIVE_THROUGHPUT;
   assert_ok(tfc_job_run(&o, &out));
   show_log();
   rows_are(

@@ -142,7 +142,7 @@ static void files(void **state) {
   o.save_problem = NULL, play.info.fallback_count = 0, play.found = NULL;
   // As the user's placement it is measured beside the best three heuristics, and it is the answer.
   snprintf(own, sizeof own, "own=%s", answer_path);
-  o.baselines = baselines, o.baseline_count = 1;
+  o.request.baselines = (struct tfc_texts){baselines, 1};
   play.log.size = 0, play.now_ns = INT64_C(1000000000000);
   note("begins");
   snprintf(play.devices[2].math, sizeof play.devices[2].math, "tf32");
@@ -159,7 +159,7 @@ static void files(void **state) {
   logged_part("batch 2220000 answers stays, 0000000 answers stays, whole stays"); // a rival stays to the end
   rows_are("SELECT role, name, state FROM placement WHERE name = 'own' AND run_id = 2", "baseline own ok");
   tfc_job_outcome_deinit(&out);
-  o.baseline_count = 0, o.evaluate = answer_path;
+  o.request.baselines.count = 0, o.evaluate = answer_path;
   play.log.size = 0;
   note("begins");
   assert_ok(tfc_job_run(&o, &out));
@@ -167,7 +167,7 @@ static void files(void **state) {
   assert_true(out.placement->value_us == 424);
   tfc_job_outcome_deinit(&out);
   // What cannot be read is said before anything is measured.
-  o.evaluate = NULL, o.baseline_count = 2, play.log.size = 0;
+  o.evaluate = NULL, o.request.baselines.count = 2, play.log.size = 0;
   snprintf(strings, sizeof strings, "no such thing");
   assert_fails(tfc_job_run(&o, &out), TFC_INVALID_ARGUMENT, "baseline 'no such thing' is not NAME=FILE");
   tfc_job_outcome_deinit(&out);
@@ -192,7 +192,7 @@ static void expert(void **state) {
   logged("says: best so far: 424.0 us a step, by expert");
   logged_part("batch 2220000 answers stays, 0000000 answers stays, whole stays");
   tfc_job_outcome_deinit(&out);
-  play.log.size = 0, o.device_strings = TFC_STRINGS_IGNORE;
+  play.log.size = 0, o.request.device_strings = TFC_STRINGS_IGNORE;
   assert_ok(tfc_job_run(&o, &out));
   not_logged("expert");
   tfc_job_outcome_deinit(&out);

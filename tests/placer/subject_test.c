@@ -72,21 +72,21 @@ static void unmake(struct fixture *f) {
   tfc_machine_free(f->machine);
   free(f->bytes);
 }
-static tfc_status subject_of(const struct fixture *f, const char *const *pins, uint32_t pin_count, bool constrain,
+static tfc_status subject_of(const struct fixture *f, const char **pins, uint32_t pin_count, bool constrain,
                              struct tfc_subject **out) {
   return tfc_subject_create(f->graph,
-                            &(struct tfc_subject_options){.feeds = &f->feed,
-                                                          .feed_count = 1,
-                                                          .targets = &f->target,
-                                                          .target_count = 1,
-                                                          .ops = f->ops,
-                                                          .op_count = f->op_count,
-                                                          .output_bytes = f->bytes,
-                                                          .machine = f->machine,
-                                                          .pins = pins,
-                                                          .pin_count = pin_count,
-                                                          .constrain = constrain,
-                                                          .host = TFC_STR("cpu:0")},
+                            &(struct tfc_subject_options){
+                                .feeds = &f->feed,
+                                .feed_count = 1,
+                                .targets = &f->target,
+                                .target_count = 1,
+                                .ops = f->ops,
+                                .op_count = f->op_count,
+                                .output_bytes = f->bytes,
+                                .machine = f->machine,
+                                .request = {.pins = {pins, pin_count},
+                                            .device_strings = constrain ? TFC_STRINGS_CONSTRAIN : TFC_STRINGS_IGNORE},
+                                .host = TFC_STR("cpu:0")},
                             out);
 }
 static bool has_edge(const struct fixture *f, const struct tfc_subject *s, const char *from, int output,

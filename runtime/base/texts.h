@@ -1,0 +1,12 @@
+// Several texts, as a flag has them that may be repeated.
+#ifndef TFC_RUNTIME_BASE_TEXTS_H
+#define TFC_RUNTIME_BASE_TEXTS_H
+
+#include <stdint.h>
+
+struct tfc_texts {
+  const char **items; // [count] in the order of the command line
+  uint32_t count;
+};
+
+#endif
