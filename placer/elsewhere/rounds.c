@@ -124,7 +124,7 @@ static tfc_status search_learned(struct round *x, double seconds, uint64_t evalu
                                                   : 0;
     if (!most) continue;
     TFC_TRY(s, tfc_learned_world(r->learned, r->problem, i ? &r->random : NULL, &world));
-    // No evaluations would mean that there is no limit on them.
+    // At least one: a search takes 0 evaluations as "no limit".
     const uint64_t each = evaluations && evaluations < draws ? 1 : evaluations / draws;
     TFC_TRY(s, search_world(x, world.problem, seconds / draws, each,
                             most < places - x->count ? most : places - x->count, start, i ? "thompson" : "learned"));

@@ -219,7 +219,7 @@ char *tfc_lines_stop(struct tfc_lines *l, bool hung) {
   if (!l) return NULL;
   close_end(&l->in);
   const int64_t end = tfc_now_ns() + 5000000000;
-  size_t dropped = 0; // bytes that came since: they are read, so that a command that still writes is not blocked
+  size_t dropped = 0; // bytes it writes while it ends: they are read, or a command with a full pipe could not go on
   while (!hung && l->pid > 0 && tfc_now_ns() < end && dropped < FLOOD) {
     if (l->err >= 0) dropped += read_stderr(l);
     char bytes[4096];

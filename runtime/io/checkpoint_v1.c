@@ -185,10 +185,10 @@ out:
   return s;
 }
 
-// Copies the intersection of a slice at [starts, lengths) and the requested part; returns how many elements it has.
-struct box {
+struct box { // a part of a tensor: in dimension d, the elements [starts[d], starts[d] + lengths[d])
   int64_t starts[TFC_MAX_RANK], lengths[TFC_MAX_RANK];
 };
+// `from` holds the part `at` of a tensor, `to` its part `want`. Copies the elements that both have, and counts them.
 static tfc_status copy_common(const struct tfc_tensor *from, const struct box *at, struct tfc_tensor *to,
                               const struct box *want, int64_t *out_count) {
   int rank = to->shape.rank;

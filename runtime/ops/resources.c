@@ -53,15 +53,6 @@ static tfc_str make_key(tfc_str container, tfc_str name, char *buffer, size_t ca
   return (tfc_str){data, size};
 }
 
-static tfc_status out_of_memory(tfc_str name) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: resource '%.*s'", TFC_STR_ARG(name));
-}
-
-static tfc_status wrong_type(tfc_str name, const struct tfc_object *object, const struct tfc_object_type *type) {
-  return tfc_status_make(TFC_INVALID_ARGUMENT, "resource '%.*s' is a %s, not a %s", TFC_STR_ARG(name),
-                         object->type->name, type->name);
-}
-
 // Called under the lock. If `add`, makes a slot that does not exist.
 static struct slot *find(struct tfc_resources *r, tfc_str key, size_t container_size, bool add) {
   const uint64_t *at = tfc_strmap_get(&r->by_key, key);
@@ -76,6 +67,36 @@ static struct slot *find(struct tfc_resources *r, tfc_str key, size_t container_
     return NULL;
   }
   return &r->slots.data[r->slots.count - 1];
+}
+
+// A slot, while the table is locked.
+struct held {
+  struct tfc_resources *resources;
+  struct slot *slot; // NULL: there is none, or it could not be added
+  tfc_str key;
+  char buffer[256]; // of the key, if that is short
+};
+// Locks the table and looks for the slot. False: no memory for the key; the table is not locked.
+static bool hold(struct tfc_resources *r, tfc_str container, tfc_str name, bool add, struct held *out) {
+  out->key = make_key(container, name, out->buffer, sizeof out->buffer);
+  if (!out->key.data) return false;
+  out->resources = r;
+  pthread_mutex_lock(&r->lock);
+  out->slot = find(r, out->key, container.size, add);
+  return true;
+}
+static void let_go(struct held *h) {
+  pthread_mutex_unlock(&h->resources->lock);
+  if (h->key.data != h->buffer) free((char *)h->key.data);
+}
+
+static tfc_status out_of_memory(tfc_str name) {
+  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: resource '%.*s'", TFC_STR_ARG(name));
+}
+
+static tfc_status wrong_type(tfc_str name, const struct tfc_object *object, const struct tfc_object_type *type) {
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "resource '%.*s' is a %s, not a %s", TFC_STR_ARG(name),
+                         object->type->name, type->name);
 }
 
 static tfc_status load(tfc_str name, tfc_str kept, struct tfc_object *object) {
@@ -94,13 +115,14 @@ tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str contain
                                         tfc_status (*create)(void *arg, struct tfc_object **out), void *arg,
                                         struct tfc_object **out) {
   tfc_status s = NULL;
-  char buffer[256];
   struct tfc_object *made = NULL;
-  tfc_str key = make_key(container, name, buffer, sizeof buffer);
-  if (!key.data) return out_of_memory(name);
   for (int round = 0; round < 2; round++) {
-    pthread_mutex_lock(&r->lock);
-    struct slot *slot = find(r, key, container.size, made != NULL);
+    struct held held;
+    if (!hold(r, container, name, made != NULL, &held)) {
+      s = out_of_memory(name);
+      break;
+    }
+    struct slot *slot = held.slot;
     if (slot && slot->object) {
       if (slot->object->type != type)
         s = wrong_type(name, slot->object, type);
@@ -118,60 +140,48 @@ tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str contain
       tfc_object_retain(*out = made);
       made = NULL;
     }
-    pthread_mutex_unlock(&r->lock);
+    let_go(&held);
     if (round == 0) { // `create` runs without the lock, because it may look for resources itself
       s = create(arg, &made);
       if (s) break;
     }
   }
   tfc_object_release(made);
-  if (key.data != buffer) free((char *)key.data);
   return s;
 }
 
 tfc_status tfc_resources_find(struct tfc_resources *r, tfc_str container, tfc_str name,
                               const struct tfc_object_type *type, struct tfc_object **out) {
   tfc_status s = NULL;
-  char buffer[256];
-  tfc_str key = make_key(container, name, buffer, sizeof buffer);
-  if (!key.data) return out_of_memory(name);
-  pthread_mutex_lock(&r->lock);
-  struct slot *slot = find(r, key, container.size, false);
+  struct held held;
+  if (!hold(r, container, name, false, &held)) return out_of_memory(name);
+  const struct slot *slot = held.slot;
   if (!slot || !slot->object)
     s = tfc_status_make(TFC_NOT_FOUND, "there is no %s '%.*s'", type->name, TFC_STR_ARG(name));
   else if (slot->object->type != type)
     s = wrong_type(name, slot->object, type);
   else
     tfc_object_retain(*out = slot->object);
-  pthread_mutex_unlock(&r->lock);
-  if (key.data != buffer) free((char *)key.data);
+  let_go(&held);
   return s;
 }
 
 struct tfc_object *tfc_resources_look(struct tfc_resources *r, tfc_str container, tfc_str name) {
-  char buffer[256];
   struct tfc_object *found = NULL;
-  tfc_str key = make_key(container, name, buffer, sizeof buffer);
-  if (!key.data) return NULL;
-  pthread_mutex_lock(&r->lock);
-  struct slot *slot = find(r, key, container.size, false);
-  if (slot) tfc_object_retain(found = slot->object);
-  pthread_mutex_unlock(&r->lock);
-  if (key.data != buffer) free((char *)key.data);
+  struct held held;
+  if (!hold(r, container, name, false, &held)) return NULL;
+  if (held.slot) tfc_object_retain(found = held.slot->object);
+  let_go(&held);
   return found;
 }
 
 void tfc_resources_remove(struct tfc_resources *r, tfc_str container, tfc_str name) {
-  char buffer[256];
   struct tfc_object *gone = NULL;
-  tfc_str key = make_key(container, name, buffer, sizeof buffer);
-  if (!key.data) return;
-  pthread_mutex_lock(&r->lock);
-  struct slot *slot = find(r, key, container.size, false);
-  if (slot) gone = slot->object, slot->object = NULL;
-  pthread_mutex_unlock(&r->lock);
+  struct held held;
+  if (!hold(r, container, name, false, &held)) return;
+  if (held.slot) gone = held.slot->object, held.slot->object = NULL;
+  let_go(&held);
   tfc_object_release(gone);
-  if (key.data != buffer) free((char *)key.data);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -201,11 +211,9 @@ void tfc_resources_each(struct tfc_resources *r,
 
 tfc_status tfc_resources_load(struct tfc_resources *r, tfc_str container, tfc_str name, tfc_str kept) {
   tfc_status s = NULL;
-  char buffer[256];
-  tfc_str key = make_key(container, name, buffer, sizeof buffer);
-  if (!key.data) return out_of_memory(name);
-  pthread_mutex_lock(&r->lock);
-  struct slot *slot = find(r, key, container.size, true);
+  struct held held;
+  if (!hold(r, container, name, true, &held)) return out_of_memory(name);
+  struct slot *slot = held.slot;
   struct tfc_object *object = slot ? slot->object : NULL;
   tfc_object_retain(object);
   if (slot && !object) {
@@ -213,10 +221,9 @@ tfc_status tfc_resources_load(struct tfc_resources *r, tfc_str container, tfc_st
     slot->kept = tfc_str_dup(kept);
   }
   if (!slot || (!object && !slot->kept)) s = out_of_memory(name);
-  pthread_mutex_unlock(&r->lock);
+  let_go(&held);
   if (object) s = load(name, kept, object); // without the lock: kernels that waited for it may go on
   tfc_object_release(object);
-  if (key.data != buffer) free((char *)key.data);
   return s;
 }
 

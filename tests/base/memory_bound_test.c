@@ -94,7 +94,7 @@ static void test_groups(void **state) {
   bound_is("its control group", 300000000, 0);
   put("/g/own/memory.max", "max\n");
   bound_is("this machine", 1024 * UINT64_C(1050000), 1024 * UINT64_C(630000));
-  // The first version has other names, and a large number for "no limit".
+  // Version 1 of control groups has other names for these files, and a large number for "no limit".
   put("/g/first/memory.limit_in_bytes", "9223372036854771712\n");
   put("/g/first/memory.usage_in_bytes", "5\n");
   bound_is("this machine", 1024 * UINT64_C(1050000), 1024 * UINT64_C(630000));

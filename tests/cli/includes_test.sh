@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks that libraries neither print nor read the environment (only programs do), and that the runtime uses neither
-# SQLite nor CUPTI. (tests/arrows checks which folder may use which.)
+# Checks that libraries neither print nor read the environment (only programs do), that the runtime uses neither
+# SQLite nor CUPTI, and that names of ops are compared only by their own family. (tests/arrows checks which folder may use
+# which.)
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 failed=0
@@ -23,6 +24,12 @@ done
 # The runtime uses neither SQLite nor CUPTI.
 if bad=$(grep -rnE --include='*.[ch]' 'include +<(sqlite3|cupti)' runtime); then
   printf 'the runtime may not know these:\n%s\n' "$bad"
+  failed=1
+fi
+# What an op is, its row says (runtime/graph/op_def.h): only the file of its family may ask for its name.
+if bad=$(grep -rnE --include='*.[ch]' '(strcmp|strncmp|tfc_str_(is|starts|ends|equal))\([^"]*(->|\.)(op|def->name)\>[^"]*"' \
+  runtime profiler placer rl reports libtfc cli | grep -vE '^runtime/ops/(array|data|image|io|linalg|math|nn|quant|random|segment|signal|sparse|state|string|training|control)_|^runtime/ops/(effect|gradient)\.c'); then
+  printf 'the name of an op is compared outside of its family:\n%s\n' "$bad"
   failed=1
 fi
 # Calls that only programs make.

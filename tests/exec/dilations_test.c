@@ -105,7 +105,7 @@ struct drawn {
   int64_t border[2][3], block[3], paddings[2][3], crops[2][3], stride[3];
 };
 
-// `few`: few filters over many channels, whose products add in another order.
+// `few`: few filters over many channels. Products of such a shape add up their terms in another order than others.
 static struct drawn draw(struct tfc_random *r, bool few) {
   struct drawn d = {.dims = (int)between(r, 1, 3), .bordered = tfc_random_below(r, 2), .same = tfc_random_below(r, 2)};
   d.depthwise = d.dims == 2 && tfc_random_below(r, 2);

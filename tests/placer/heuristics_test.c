@@ -442,7 +442,7 @@ static struct instance chain(bool memory, bool slow) {
   MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
   return i;
 }
-// Expects the chain's operations on the devices 0, 1, ... one after the other, so many on each.
+// Expects the first `a` operations of the chain on device 0, the next `b` on device 1, and the last `c` on device 2.
 static void cut(const struct instance *i, const char *name, uint32_t a, uint32_t b, uint32_t c) {
   struct tfc_solution s = {0};
   run(i->problem, name, 0, &s);
