@@ -7,7 +7,7 @@
 
 #include "runtime/base/none.h"
 #include "runtime/cluster/tasks.h"
-#include "runtime/exec/plan/order_heap.h"
+#include "runtime/exec/order_heap.h"
 #include "runtime/graph/export.h"
 #include "runtime/graph/op_def.h"
 #include "runtime/graph/wire.h"

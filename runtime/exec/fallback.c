@@ -1,7 +1,7 @@
 // Lists the operations of a plan that run on the host because their device has no kernel for them, or that run on the
 // device without the library that should have run them. The drivers that prepared the operations provide the list.
 #include "runtime/exec/dynamic/dynamic.h"
-#include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/session_internal.h"
 
 struct list {
   struct tfc_plan_fallback *out;

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#include "runtime/exec/plan/order_heap.h"
-#include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/order_heap.h"
+#include "runtime/exec/session_internal.h"
 #include "runtime/ops/effect.h"
 
 enum {
@@ -251,7 +251,7 @@ static tfc_status make(struct tfc_session *session, const struct tfc_graph *grap
     TFC_TRY(s, tfc_node_may_run(graph, n));
     if (n->def->flags & TFC_OP_PLACEHOLDER)
       TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node '%.*s' (%.*s) must be fed", TFC_STR_ARG(n->name), TFC_STR_ARG(n->op));
-    if (foreign && (tfc_plan_touches_variant(graph, n) || crosses_tasks(n))) is_static = false;
+    if (foreign && (tfc_touches_variant(graph, n) || crosses_tasks(n))) is_static = false;
     if (tfc_needs_ready_order(n)) is_static = false;
   }
   uint32_t override_count = feed_count;

@@ -47,4 +47,13 @@ static inline bool tfc_all_fed(const struct tfc_groundwork *ground, const struct
   return n->output_count > 0;
 }
 
+// Whether the node has an input or output of type variant. A list's tensors may come from any device. So on devices
+// with memory of their own such nodes run on the host, where the tensors are.
+static inline bool tfc_touches_variant(const struct tfc_graph *g, const struct tfc_node *n) {
+  bool found = false;
+  for (uint32_t k = 0; k < n->input_count; k++) found |= tfc_output_dtype(g, tfc_node_inputs(g, n)[k]) == TFC_VARIANT;
+  for (uint32_t k = 0; k < n->output_count; k++) found |= g->output_dtypes[n->output_begin + k] == TFC_VARIANT;
+  return found;
+}
+
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/exec/node_state.h"
-#include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/session_internal.h"
 
 tfc_status tfc_session_node_state(struct tfc_session *session, const struct tfc_graph *graph, uint64_t states,
                                   uint32_t node, void **out) {

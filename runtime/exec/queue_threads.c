@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/session_internal.h"
 #include "runtime/pass/queue_runners.h"
 
 struct filler { // the threads of one queue runner

@@ -6,7 +6,7 @@
 
 #include "runtime/base/units.h"
 #include "runtime/exec/node_state.h"
-#include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/session_internal.h"
 #include "runtime/ops/data_iterator.h"
 #include "runtime/ops/kernel.h"
 

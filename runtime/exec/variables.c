@@ -1,7 +1,7 @@
 // The variables of a session: finds them by name, moves them between devices, saves and restores them.
 #include <stdlib.h>
 
-#include "runtime/exec/plan/plan_internal.h"
+#include "runtime/exec/session_internal.h"
 #include "runtime/exec/variables.h"
 #include "runtime/ops/data_iterator.h"
 

@@ -131,7 +131,7 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
     const struct tfc_device *device = session->devices[out->device];
     out->host = tfc_host_memory(m->g, n, def);
     out->direct = def->flags & (TFC_OP_FUNCTIONAL | TFC_OP_ASYNC) ||
-                  (device->info.address_space && (def->flags & TFC_OP_HOST || tfc_plan_touches_variant(m->g, n))) ||
+                  (device->info.address_space && (def->flags & TFC_OP_HOST || tfc_touches_variant(m->g, n))) ||
                   (device->driver->on_its_own && out->host.all);
     if (!out->direct) out->kernel = m->op_count[out->device]++;
     if (!device->info.address_space || out->host.all)

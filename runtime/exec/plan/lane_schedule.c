@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/exec/order_heap.h"
 #include "runtime/exec/plan/lane_schedule.h"
 #include "runtime/exec/plan/order.h"
-#include "runtime/exec/plan/order_heap.h"
 #include "runtime/exec/plan/plan_internal.h"
 
 enum { MOST_LANES = 16, MOST_OPS_TRIED = 20000 };

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/exec/order_heap.h"
 #include "runtime/exec/plan/idle.h"
-#include "runtime/exec/plan/order_heap.h"
 #include "runtime/exec/plan/plan_internal.h"
 
 static uint32_t producer(const struct tfc_ir *ir, const struct tfc_ir_input *in) {

@@ -1,4 +1,4 @@
-#include "runtime/exec/plan/order_heap.h"
+#include "runtime/exec/order_heap.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // A binary heap of operations, sorted by key, then tie, then id. Schedulers use it for events and ready lists. Only one
 // thread may use a heap.
-#ifndef TFC_RUNTIME_EXEC_PLAN_ORDER_HEAP_H
-#define TFC_RUNTIME_EXEC_PLAN_ORDER_HEAP_H
+#ifndef TFC_RUNTIME_EXEC_ORDER_HEAP_H
+#define TFC_RUNTIME_EXEC_ORDER_HEAP_H
 
 #include <stdbool.h>
 #include <stdint.h>
