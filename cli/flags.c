@@ -91,7 +91,7 @@ static int help_width(void) {
   struct winsize window = {0};
   int width = columns ? atoi(columns) : 0;
   if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) width = window.ws_col;
-  return width <= 0 ? 110 : width < 60 ? 60 : width > 110 ? 110 : width;
+  return width <= 0 ? CLI_COLUMNS : width < 60 ? 60 : width > 110 ? 110 : width;
 }
 
 static void print_flag(FILE *out, const struct tfc_flag *flag) {
@@ -106,6 +106,12 @@ static void print_flag(FILE *out, const struct tfc_flag *flag) {
                                              : " ",
            value ? value : "", value && (optional || flag->kind == TFC_FLAG_ATTACHED) ? "]" : "");
   enum { INDENT = 34 };
+  const size_t longest = (size_t)help_width();
+  for (size_t begin = 0, at = longest; strlen(head + begin) > longest; begin += at + 1, at = longest) {
+    while (at > 0 && head[begin + at] != '|') at--; // many choices go on in further lines
+    if (!at) break;
+    head[begin + at] = '\n';
+  }
   fprintf(out, "%s%s%s", tfc_paint(out, "1"), head, tfc_paint(out, "0"));
   if (strlen(head) >= INDENT - 1)
     fprintf(out, "\n%*s", INDENT, "");
@@ -131,7 +137,9 @@ static void print_help(const struct tfc_program *program) {
   const char *bold = tfc_paint(out, "1"), *plain = tfc_paint(out, "0");
   fprintf(out, "%s%s%s: %s\n\n%sExamples%s\n%s\n", bold, program->name, plain, program->summary, bold, plain,
           program->examples);
-  fprintf(out, "%sUsage%s\n  %s\n\n%sFlags%s\n", bold, plain, program->usage, bold, plain);
+  fprintf(out, "%sUsage%s\n  ", bold, plain);
+  cli_paragraph(out, program->usage, 2, 6, help_width());
+  fprintf(out, "\n%sFlags%s\n", bold, plain);
   for (size_t i = 0; i < program->flag_count; i++) print_flag(out, &program->flags[i]);
   fputc('\n', out);
   for (size_t i = 0; i < common_count; i++) print_flag(out, &common_flags[i]);

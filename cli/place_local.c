@@ -68,7 +68,7 @@ static void on_event(void *user, const struct tfc_job_event *e) {
     tfc_say("  %s", e->text);
   double fraction = e->seconds_total > 0 ? e->seconds / e->seconds_total : -1;
   if (e->best_us == e->best_us)
-    tfc_progress_update(fraction, e->seconds_total - e->seconds, "%u of %u measured, best %s", e->measured,
+    tfc_progress_update(fraction, e->seconds_total - e->seconds, "%u measured (at most %u), best %s", e->measured,
                         e->measured_total, tfc_show_us(best, e->best_us));
   else
     tfc_progress_update(fraction, e->seconds_total - e->seconds, "%u measured", e->measured);

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -220,6 +221,11 @@ const atomic_bool *tfc_program_cut_off(void) {
 }
 bool tfc_quiet(void) {
   return quiet;
+}
+size_t tfc_output_columns(void) {
+  struct winsize window = {0};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_col < CLI_COLUMNS) return CLI_COLUMNS;
+  return window.ws_col;
 }
 
 int tfc_exit_code(tfc_status status) {

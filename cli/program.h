@@ -53,6 +53,7 @@ void tfc_program_open_stdout(void);
 void tfc_say(const char *format, ...) __attribute__((format(printf, 1, 2))); // unless --quiet
 void tfc_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool tfc_quiet(void);
+size_t tfc_output_columns(void); // of stdout: those of the terminal, at least 80; 80 where it is none
 // All warnings that were printed, also those of libraries, for the database.
 struct tfc_warnings *tfc_program_warnings(void);
 

@@ -408,9 +408,11 @@ static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q
   for (uint32_t d = 0; d < m->setup->devices.count; d++) {
     const struct tfc_device_info *i = &m->setup->devices.devices[d]->info;
     if (d == 0 || strcmp(label, "measured") == 0) label = i->label;
-    json_array_append_new(devices, json_pack("{s:s, s:s, s:i, s:s, s:I}", "name", i->name, "kind", i->kind, "cores",
-                                             (int)i->cores, "label", i->label, "peak_bytes",
-                                             (json_int_t)run_setup_peak(m->setup, info, d)));
+    json_t *device = json_pack("{s:s, s:s, s:i, s:s, s:I}", "name", i->name, "kind", i->kind, "cores", (int)i->cores,
+                               "label", i->label, "peak_bytes", (json_int_t)run_setup_peak(m->setup, info, d));
+    if (device && info->is_static && info->peak_bytes)
+      json_object_set_new(device, "step_bytes", json_integer((json_int_t)info->peak_bytes[d]));
+    json_array_append_new(devices, device);
   }
   for (uint32_t i = 0; i < o->fetches.count; i++) {
     const struct tfc_tensor *t = &m->results[i];
@@ -457,10 +459,12 @@ static void print_text(const struct measurement *m, struct tfc_quartiles q) {
   const char *math = run_math(m->setup);
   if (math && strcmp(math, tfc_math_name(TFC_MATH_FLOAT32)))
     printf("GPUs computed products and convolutions of float32 tensors in %s\n", math);
-  for (uint32_t d = 0; d < m->setup->devices.count && info->peak_bytes; d++)
-    printf("%s (%s, %u cores): peak memory %s\n", m->setup->devices.devices[d]->info.name,
-           m->setup->devices.devices[d]->info.label, m->setup->devices.devices[d]->info.cores,
-           tfc_show_bytes(a, (double)run_setup_peak(m->setup, info, d)));
+  for (uint32_t d = 0; d < m->setup->devices.count && info->peak_bytes; d++) {
+    const struct tfc_device_info *i = &m->setup->devices.devices[d]->info;
+    printf("%s (%s, %u cores): ", i->name, i->label, i->cores);
+    if (info->is_static) printf("a step needs %s of memory; ", tfc_show_bytes(b, (double)info->peak_bytes[d]));
+    printf("most taken in all: %s\n", tfc_show_bytes(a, (double)run_setup_peak(m->setup, info, d)));
+  }
 }
 
 static tfc_status write_files(const struct measurement *m) {

@@ -95,25 +95,27 @@ static const struct tfc_flag flags[] = {
      .kind = TFC_FLAG_TEXT,
      AT(map),
      .value = "NAME=DEVICE,...",
-     .help = "devices of the production machine: 'gpu:0=/job:worker/task:1/device:GPU:0,gpu:1=...'"},
+     .help = "devices of the production machine: 'gpu:0=/job:worker/task:1/device:GPU:0,...'"},
 };
 static const struct tfc_program program = {
     .name = "tfc-export",
     .summary = "write a placement into a graph for production",
     .usage = "tfc-export [--db FILE] [--run RUN] --graph PATH [--format FORMAT] --out PATH",
-    .examples =
-        "  tfc-export --run 17 --graph nmt.pb --out nmt.placed.pb\n"
-        "      the answer of run 17 of tfc.db as the graph's device strings\n"
-        "  tfc-export --graph model --out placed --format savedmodel --map 'cpu:0=/job:worker/task:0/device:CPU:0'\n"
-        "      a SavedModel, for another machine's devices\n"
-        "  tfc-export --placement nmt.placement.json --out nmt.csv\n"
-        "      one line for each node\n"
-        "  tfc-export --run 17 --format device-function --out placement.py\n"
-        "      a Python file: 'with tf.compat.v1.device(placement.device):' around the script that builds the graph\n"
-        "  tfc-export --run 17 --format clusterspec --out cluster.json\n"
-        "      the jobs and tasks of the devices, with addresses on this host to be replaced\n"
-        "  tfc-export --graph nmt.pb --strip-devices --out nmt.bare.pb\n"
-        "      without any device strings\n",
+    .examples = "  tfc-export --run 17 --graph nmt.pb --out nmt.placed.pb\n"
+                "      the answer of run 17 of tfc.db as the graph's device strings\n"
+                "  tfc-export --graph model --out placed --format savedmodel \\\n"
+                "      --map 'cpu:0=/job:worker/task:0/device:CPU:0'\n"
+                "      a SavedModel, for another machine's devices\n"
+                "  tfc-export --placement nmt.placement.json --out nmt.csv\n"
+                "      one line for each node\n"
+                "  tfc-export --run 17 --format device-function --out placement.py\n"
+                "      a Python file: 'with tf.compat.v1.device(placement.device):' around the\n"
+                "      script that builds the graph\n"
+                "  tfc-export --run 17 --format clusterspec --out cluster.json\n"
+                "      the jobs and tasks of the devices, with addresses of this host instead of\n"
+                "      yours\n"
+                "  tfc-export --graph nmt.pb --strip-devices --out nmt.bare.pb\n"
+                "      without any device strings\n",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
 };

@@ -286,14 +286,19 @@ static const struct tfc_program program = {
                 "      what a step takes under a given placement\n"
                 "  tfc-place --graph costs.json --machine machine.yaml --time 60s\n"
                 "      place a profiled graph from anywhere on a machine that is only described\n"
-                "  tfc-place --graph costs.json --machine machine.yaml --measure-with 'python3 steps.py'\n"
+                "  tfc-place --graph costs.json --machine machine.yaml \\\n"
+                "      --measure-with 'python3 steps.py'\n"
                 "      the same, with steps measured by a program of your own\n"
                 "  tfc-place --graph nmt.pb --machine configs/4xp100.yaml --devices 4 --time 60s\n"
-                "      the same for a TensorFlow graph, whose operations are costed by their FLOP and bytes\n"
-                "  mpirun -n 2 tfc-place --graph nmt.pb --devices '/job:worker/task:*/device:CPU:*'\n"
+                "      the same for a TensorFlow graph, whose operations are costed by their\n"
+                "      FLOP and bytes\n"
+                "  mpirun -n 2 tfc-place --graph nmt.pb \\\n"
+                "      --devices '/job:worker/task:*/device:CPU:*'\n"
                 "      over the devices of two tasks\n"
-                "  tfc-place --graph nmt.pb --machine configs/16x8xh100.yaml --replicas 1,2,4,...,1000\n"
-                "      simulated: how many steps a second so many replicas take, and how many backups pay\n",
+                "  tfc-place --graph nmt.pb --machine configs/16x8xh100.yaml \\\n"
+                "      --replicas 1,2,4,...,1000\n"
+                "      simulated: how many steps a second so many replicas take, and how many\n"
+                "      backups pay\n",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
     .exit_codes = "7    nothing found that beats the best single device by more than the noise",

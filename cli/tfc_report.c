@@ -72,7 +72,7 @@ static const struct tfc_program program = {
                 "  tfc-report --db tfc.db show 17 --out nmt.report\n"
                 "      one run: its rivals, its devices, and the page with all plots\n"
                 "  tfc-report compare 16 17\n"
-                "      two runs side by side, or several in a table: steps, nodes that moved, operations\n"
+                "      two runs side by side, or several in a table: steps, nodes that moved\n"
                 "  tfc-report critical 17\n"
                 "      its critical path as it was run: operations and transfers in order\n"
                 "  tfc-report gaps 17\n"
@@ -225,7 +225,7 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
     TFC_TRY(s, print_lists(o, &lists));
     break;
   case NODES:
-    TFC_TRY(s, tfc_report_nodes(store, a, &lists));
+    TFC_TRY(s, tfc_report_nodes_within(store, a, tfc_output_columns(), &lists));
     TFC_TRY(s, print_lists(o, &lists));
     break;
   case TRACE: {

@@ -194,19 +194,19 @@ static const struct tfc_program program = {
     .name = "tfc-run",
     .summary = "run a TensorFlow graph",
     .usage = "tfc-run --graph PATH [flags]",
-    .examples =
-        "  tfc-run --graph examples/nmt.pb --fetch loss:0 --target train_op --steps 20\n"
-        "      20 training steps with synthetic feeds, timed\n"
-        "  tfc-run --graph nmt.pb --placement nmt.placement.json --steps 100 --profile\n"
-        "      as tfc-place found it, every operation timed into tfc.db\n"
-        "  tfc-run --graph nmt.pb --run script.json --out results\n"
-        "      several runs in one session: {\"runs\": [{\"targets\": [\"init\"]}, {\"feeds\": {\"x:0\": \"x.npy\"}, "
-        "\"fetches\": [\"loss:0\"]}]}\n"
-        "  mpirun -n 3 tfc-run --graph 'train.{job}.{task}.meta' --cluster ps=1,worker=2 --run script.json --out "
-        "results\n"
-        "      three tasks: script.worker.0.json and script.worker.1.json say what the workers run\n"
-        "  tfc-run --list-ops\n"
-        "      what the runtime can do\n",
+    .examples = "  tfc-run --graph examples/nmt.pb --fetch loss:0 --target train_op --steps 20\n"
+                "      20 training steps with synthetic feeds, timed\n"
+                "  tfc-run --graph nmt.pb --placement nmt.placement.json --steps 100 --profile\n"
+                "      as tfc-place found it, every operation timed into tfc.db\n"
+                "  tfc-run --graph nmt.pb --run script.json --out results\n"
+                "      several runs in one session: {\"runs\": [{\"targets\": [\"init\"]},\n"
+                "      {\"feeds\": {\"x:0\": \"x.npy\"}, \"fetches\": [\"loss:0\"]}]}\n"
+                "  mpirun -n 3 tfc-run --graph 'train.{job}.{task}.meta' \\\n"
+                "      --cluster ps=1,worker=2 --run script.json --out results\n"
+                "      three tasks: script.worker.0.json and script.worker.1.json say what the\n"
+                "      workers run\n"
+                "  tfc-run --list-ops\n"
+                "      what the runtime can do\n",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
 };

@@ -163,10 +163,17 @@ out:
 
 // Items of less than 0.5 % of the step are summed into one line, so that the path of a large graph stays readable.
 static void print_path(const struct tfc_table *t, double step_us, struct tfc_text *out) {
-  char a[32], b[32], name[96], from[96], to[96], where[200];
+  enum { COLUMNS = 80, LEFT = 2 + 3 * 10 + 1 }; // LEFT: those before the device
+  char a[32], b[32], c[32], from[96], to[96], where[200];
   double small = 0, waited = 0;
   uint32_t count = 0;
-  tfc_text_printf(out, "\n  %-10s %-10s %-10s %-18s %s\n", "at", "takes", "waited", "on", "operation or tensor");
+  int wide = 2;
+  for (uint32_t r = 0; r < t->row_count; r++) {
+    const size_t source = tfc_table_text(t, r, "source").size, device = tfc_table_text(t, r, "device").size;
+    const size_t size = source ? (source < 8 ? source : 8) + (device < 8 ? device : 8) + 4 : device < 18 ? device : 18;
+    if ((int)size > wide) wide = (int)size;
+  }
+  tfc_text_printf(out, "\n  %-9s %-9s %-9s  %-*s %s\n", "at", "takes", "waited", wide, "on", "operation or tensor");
   for (uint32_t r = 0; r <= t->row_count; r++) {
     double time = tfc_table_number(t, r, "time_us"), wait = tfc_table_number(t, r, "waited_us");
     if (r < t->row_count && time + wait < 0.005 * step_us) {
@@ -174,8 +181,8 @@ static void print_path(const struct tfc_table *t, double step_us, struct tfc_tex
       continue;
     }
     if (count)
-      tfc_text_printf(out, "  %-10s %-10s %-10s %-18s (%u short ones)\n", "", us_text(a, small), us_text(b, waited), "",
-                      count);
+      tfc_text_printf(out, "  %-9s %-9s %-9s  %-*s (%u short one%s)\n", "", us_text(a, small), us_text(b, waited), wide,
+                      "", count, count == 1 ? "" : "s");
     small = waited = 0, count = 0;
     if (r == t->row_count) break;
     tfc_str source = tfc_table_text(t, r, "source"), device = tfc_table_text(t, r, "device");
@@ -183,25 +190,45 @@ static void print_path(const struct tfc_table *t, double step_us, struct tfc_tex
       snprintf(where, sizeof where, "%s to %s", tfc_report_fit(from, source, 8), tfc_report_fit(to, device, 8));
     else
       tfc_report_fit(where, device, 18);
-    tfc_text_printf(out, "  %-10s", us_text(a, tfc_table_number(t, r, "start_us")));
-    tfc_text_printf(out, " %-10s %-10s %-18s %s\n", us_text(a, time), us_text(b, wait), where,
-                    tfc_report_fit(name, tfc_table_text(t, r, "node"), strlen(where) > 18 ? 24 : 26));
+    tfc_text_printf(out, "  %-9s %-9s %-9s  %-*s ", us_text(a, tfc_table_number(t, r, "start_us")), us_text(b, time),
+                    us_text(c, wait), wide, where);
+    tfc_report_add_fit(out, tfc_table_text(t, r, "node"), (size_t)(COLUMNS - LEFT - wide - 1));
+    tfc_text_printf(out, "\n");
   }
+}
+
+uint32_t tfc_report_path_rows(const struct tfc_table *types, uint32_t most) {
+  uint32_t rows = 0;
+  while (rows < types->row_count && rows < most && tfc_table_number(types, rows, "time_us") > 0) rows++;
+  return rows;
+}
+
+struct tfc_report_rest tfc_report_path_rest(const struct tfc_table *types, uint32_t shown) {
+  struct tfc_report_rest rest = {0};
+  for (uint32_t r = shown; r < types->row_count && tfc_table_number(types, r, "time_us") > 0; r++) {
+    rest.rows++;
+    rest.time_us += tfc_table_number(types, r, "time_us");
+    rest.percent += tfc_table_number(types, r, "percent");
+  }
+  return rest;
 }
 
 tfc_status tfc_report_print_moves(struct tfc_store *store, const struct tfc_query_args *args,
                                   const struct tfc_report_lists *path, uint32_t count, struct tfc_text *out) {
   const struct tfc_table *t = &path->tables[3];
   struct tfc_text head = {0};
-  char a[32], name[96], from[96], to[96];
+  char a[32], from[96], to[96];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_moves_explain(store, args, t, &head));
   if (head.size) tfc_text_printf(out, "\nWhat to move: %s\n", head.data);
-  for (uint32_t r = 0; r < t->row_count && r < count; r++)
-    tfc_text_printf(out, "  %10s  %s to %s: %s\n", us_text(a, tfc_table_number(t, r, "won_us")),
+  for (uint32_t r = 0; r < t->row_count && r < count; r++) {
+    const size_t begin = out->size;
+    tfc_text_printf(out, "  %10s  %s to %s: ", us_text(a, tfc_table_number(t, r, "won_us")),
                     tfc_report_fit(from, tfc_table_text(t, r, "source"), 8),
-                    tfc_report_fit(to, tfc_table_text(t, r, "target"), 8),
-                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 44));
+                    tfc_report_fit(to, tfc_table_text(t, r, "target"), 8));
+    tfc_report_add_fit(out, tfc_table_text(t, r, "node"), 80 - (out->size - begin));
+    tfc_text_printf(out, "\n");
+  }
 out:
   tfc_text_deinit(&head);
   return s;
@@ -295,16 +322,25 @@ tfc_status tfc_report_critical(struct tfc_store *store, int64_t run_id, struct t
                     tfc_table_text(&lists.tables[1], r, "op").size
                         ? tfc_report_fit(name, tfc_table_text(&lists.tables[1], r, "op"), 48)
                         : "(of no type: a cost graph)");
+  const struct tfc_report_rest rest =
+      tfc_report_path_rest(&lists.tables[1], tfc_report_path_rows(&lists.tables[1], 15));
+  if (rest.rows)
+    tfc_text_printf(text, "  %6.1f %% %10s %8s  other (%u more: --json has all)\n", rest.percent,
+                    us_text(a, rest.time_us), "", rest.rows);
   if (lists.tables[2].row_count)
     tfc_text_printf(text, "\n  %8s %10s %8s  %s\n", "share", "time", "in steps", "transfers");
   for (uint32_t r = 0; r < lists.tables[2].row_count && r < 10; r++) {
     const struct tfc_table *t = &lists.tables[2];
-    tfc_text_printf(text, "  %6.1f %% %10s %8.0f  %s to %s: %s\n", tfc_table_number(t, r, "percent"),
+    const size_t begin = text->size;
+    tfc_text_printf(text, "  %6.1f %% %10s %8.0f  %s to %s: ", tfc_table_number(t, r, "percent"),
                     us_text(a, tfc_table_number(t, r, "time_us")), tfc_table_number(t, r, "steps"),
                     tfc_report_fit(from, tfc_table_text(t, r, "source"), 8),
-                    tfc_report_fit(to, tfc_table_text(t, r, "target"), 8),
-                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
+                    tfc_report_fit(to, tfc_table_text(t, r, "target"), 8));
+    tfc_report_add_fit(text, tfc_table_text(t, r, "node"), 80 - (text->size - begin));
+    tfc_text_printf(text, "\n");
   }
+  if (lists.tables[2].row_count > 10)
+    tfc_text_printf(text, "  and %u more: --json has all\n", lists.tables[2].row_count - 10);
   TFC_TRY(s, tfc_report_print_moves(store, &args, &lists, 10, text));
   if (*simulated)
     tfc_text_printf(text, "\nThe simulated step, which ends after %s:\n", us_text(a, us_of(end)));

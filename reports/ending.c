@@ -127,6 +127,7 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
   double most = 200, time = 600e6, value; // tfc-place's defaults
   tfc_str measurements = flag_of(command, "--measurements"), budget = flag_of(command, "--time"),
           settings = flag_of(command, "--config");
+  const tfc_str why = tfc_table_text(run, 0, "ending"); // runs of older versions have none
   tfc_status s = NULL;
   if (!settings.size) settings = flag_of(command, "--step");
   if (measurements.size && !(s = tfc_parse_double(measurements, &value))) most = value;
@@ -136,13 +137,15 @@ static void add_reason(const struct tfc_table *run, struct tfc_text *out) {
   if (flag_of(command, "--evaluate").size) tfc_text_printf(out, "It measured what it was given, without a search.");
   // Limits that a file of settings gives are not known here.
   else if (settings.size && (!measurements.size || !budget.size))
-    tfc_text_printf(out, "It ended after %s, %.0f candidates measured; its limits are those of %.*s.",
-                    tfc_show_us(a, wall * 1e6), episodes, TFC_STR_ARG(settings));
+    tfc_text_printf(out, "It ended after %s with %.0f candidates measured (its limits are those of %.*s)%s%.*s.",
+                    tfc_show_us(a, wall * 1e6), episodes, TFC_STR_ARG(settings), why.size ? ": " : "",
+                    TFC_STR_ARG(why));
   else if (episodes >= most)
     tfc_text_printf(out, "It ended with the %.0f measurements that it had.", most);
   else
-    tfc_text_printf(out, "It ended after %s of its %s, %.0f of %.0f candidates measured.", tfc_show_us(a, wall * 1e6),
-                    tfc_show_us(b, time), episodes, most);
+    tfc_text_printf(out, "It ended after %s of its %s with %.0f candidates measured, of at most %.0f%s%.*s.",
+                    tfc_show_us(a, wall * 1e6), tfc_show_us(b, time), episodes, most, why.size ? ": " : "",
+                    TFC_STR_ARG(why));
 }
 
 void tfc_report_learning(const struct tfc_table *run, struct tfc_text *out) {

@@ -13,10 +13,23 @@ void tfc_report_lists_deinit(struct tfc_report_lists *lists) {
   *lists = (struct tfc_report_lists){0};
 }
 
+// Returns the end of a text that is longer than `width`, with room for "..".
+static tfc_str end_of(tfc_str text, size_t width) {
+  size_t from = text.size > width ? text.size - (width - 2) : 0;
+  while (from > 0 && from < text.size && ((unsigned char)text.data[from] & 0xc0) == 0x80) from++; // not in a character
+  return tfc_str_sub(text, from, SIZE_MAX);
+}
+
+void tfc_report_add_fit(struct tfc_text *out, tfc_str text, size_t width) {
+  const size_t begin = out->size + (text.size > width ? 2 : 0);
+  if (text.size > width) tfc_text_add(out, TFC_STR(".."));
+  tfc_text_add(out, end_of(text, width));
+  if (!out->failed && out->data && out->size > begin) tfc_report_plain(out->data + begin);
+}
+
 const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width) {
   const bool cut = text.size > width;
-  size_t from = cut ? text.size - (width - 2) : 0;
-  while (cut && from < text.size && ((unsigned char)text.data[from] & 0xc0) == 0x80) from++; // not within a character
+  const size_t from = text.size - end_of(text, width).size;
   snprintf(buffer, 96, "%s%.*s", cut ? ".." : "", (int)(text.size - from), text.data ? text.data + from : "");
   tfc_report_plain(buffer);
   return buffer;

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reports/lists.h"
+#include "runtime/base/units.h"
+
 const char tfc_report_sql_links[] =
     "SELECT s.device_id AS source_id, d.device_id AS target_id, l.bytes, l.time_us FROM v_link l JOIN v_device s ON"
     " s.run_id = l.run_id AND s.name = l.source JOIN v_device d ON d.run_id = l.run_id AND d.name = l.target WHERE"
@@ -12,11 +15,11 @@ const char tfc_report_sql_units[] =
     "SELECT node_id, unit_id, output_bytes FROM v_node WHERE run_id = :run ORDER BY node_id";
 
 static const char sql_checked[] =
-    "SELECT unit_id, node, operations, source, target, won_us, 1 AS checked FROM v_move WHERE run_id = :run AND"
-    " placement_id = :placement ORDER BY won_us DESC, unit_id";
+    "SELECT unit_id, node, operations, source, target, won_us, 1 AS checked, value_us FROM v_move WHERE run_id = :run "
+    "AND placement_id = :placement ORDER BY won_us DESC, unit_id";
 // Only the answer's moves were tried.
-static const char sql_tried[] = "SELECT objective, moves_tried FROM v_run WHERE run_id = :run AND (placement_id = "
-                                ":placement OR moves_tried IS NULL)";
+static const char sql_tried[] = "SELECT objective, moves_tried, step_median_us, exit_code FROM v_run WHERE run_id = "
+                                ":run AND (placement_id = :placement OR moves_tried IS NULL)";
 
 enum { MOST_DEVICES = 64 };
 
@@ -215,7 +218,8 @@ static tfc_status try_moves(struct moving *m) {
 
 static tfc_status estimate_moves(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_traced *t,
                                  struct tfc_arena *arena, struct tfc_table *out) {
-  static const char *const columns[] = {"unit_id", "node", "operations", "source", "target", "won_us", "checked", NULL};
+  static const char *const columns[] = {"unit_id", "node",    "operations", "source", "target",
+                                        "won_us",  "checked", "value_us",   NULL};
   struct moving m = {.t = t};
   tfc_status s = NULL;
   TFC_TRY(s, tfc_table_init(out, columns));
@@ -245,6 +249,7 @@ static tfc_status estimate_moves(struct tfc_store *store, const struct tfc_query
     row[4] = tfc_cell_text(tfc_arena_str(arena, device_text(&m, x->to, "name")));
     row[5] = tfc_cell_real((double)x->won * 1e-3);
     row[6] = tfc_cell_integer(0);
+    row[7] = tfc_cell_real((double)t->end * 1e-3);
   }
 out:
   tfc_table_deinit(&m.devices);
@@ -255,38 +260,49 @@ out:
   return s;
 }
 
-// Sets *out to how many units tfc-place tried elsewhere (NaN: it did not), and *out_load to whether it searched loads.
-static tfc_status find_tried(struct tfc_store *store, const struct tfc_query_args *args, double *out, bool *out_load) {
+struct tried {
+  double units;   // how many units tfc-place tried elsewhere; NaN: it tried none
+  bool load;      // it searched for the smallest load
+  bool too_large; // the answer does not fit in memory
+};
+
+static tfc_status find_tried(struct tfc_store *store, const struct tfc_query_args *args, struct tried *out) {
   struct tfc_table run = {0};
   tfc_status s = tfc_table_query(store, sql_tried, args, &run);
-  *out = tfc_table_number(&run, 0, "moves_tried");
-  *out_load = tfc_str_is(tfc_table_text(&run, 0, "objective"), "throughput");
+  *out =
+      (struct tried){tfc_table_number(&run, 0, "moves_tried"),
+                     tfc_str_is(tfc_table_text(&run, 0, "objective"), "throughput"), tfc_report_is_too_large(&run, 0)};
   tfc_table_deinit(&run);
   return s;
 }
 
 tfc_status tfc_report_moves(struct tfc_store *store, const struct tfc_query_args *args, const struct tfc_traced *t,
                             struct tfc_arena *arena, struct tfc_table *out) {
-  double tried;
-  bool load;
-  TFC_RETURN_IF_ERROR(find_tried(store, args, &tried, &load));
-  return tried >= 0 ? tfc_table_query(store, sql_checked, args, out) : estimate_moves(store, args, t, arena, out);
+  struct tried tried;
+  TFC_RETURN_IF_ERROR(find_tried(store, args, &tried));
+  return tried.units >= 0 ? tfc_table_query(store, sql_checked, args, out) : estimate_moves(store, args, t, arena, out);
 }
 
 tfc_status tfc_report_moves_explain(struct tfc_store *store, const struct tfc_query_args *args,
                                     const struct tfc_table *moves, struct tfc_text *out) {
-  double tried;
-  bool load;
-  TFC_RETURN_IF_ERROR(find_tried(store, args, &tried, &load));
-  if (moves->row_count && tried >= 0)
-    tfc_text_printf(out, "simulated, each by itself, it would %s by",
-                    load ? "lower the largest load" : "shorten the step");
+  struct tried tried;
+  char base[32];
+  TFC_RETURN_IF_ERROR(find_tried(store, args, &tried));
+  if (moves->row_count) tfc_show_us(base, tfc_table_number(moves, 0, "value_us"));
+  if (moves->row_count && tried.too_large)
+    tfc_text_printf(out, "the answer does not fit in memory, and none of these need\n  make it fit; ");
+  if (moves->row_count && tried.units >= 0)
+    tfc_text_printf(out,
+                    tried.load ? "each by itself would lower\n  the simulated largest load of %s by"
+                               : "each by itself would shorten the simulated step of %s by",
+                    base);
   else if (moves->row_count)
-    tfc_text_printf(out, "estimated and not checked; each would shorten the step by");
-  else if (tried > 0)
+    tfc_text_printf(out, "estimated and not checked; each would shorten\n  the step of %s by", base);
+  else if (tried.units > 0)
     tfc_text_printf(out,
                     "nothing. %.0f units of the critical path were tried on other\n  devices, each by itself: in"
-                    " simulation none %s.",
-                    tried, load ? "lowers the largest load" : "shortens the step");
+                    " simulation none %s.%s",
+                    tried.units, tried.load ? "lowers the largest load" : "shortens the step",
+                    tried.too_large ? "\n  Nor does the answer fit in memory." : "");
   return NULL;
 }

@@ -1,5 +1,6 @@
 // Makes the list of `tfc-report nodes`: one row for each operation of a run's answer, the slowest first.
 #include <stdio.h>
+#include <string.h>
 
 #include "reports/lists.h"
 #include "reports/nodes.h"
@@ -74,12 +75,51 @@ static const char *bytes_text(char *buffer, double bytes) {
   return bytes == bytes ? tfc_show_bytes(buffer, bytes) : "-";
 }
 
+// Prints the first `count` rows. Columns are as wide as what is in them.
+static void print_rows(const struct tfc_table *t, uint32_t count, size_t columns, struct tfc_text *out) {
+  enum { FIELDS = 5 };
+  static const char *const heads[FIELDS] = {"in a step", "half range", "bytes", "slack", "device"};
+  char field[FIELDS][96];
+  size_t wide[FIELDS], used = 2;
+  for (size_t f = 0; f < FIELDS; f++) wide[f] = strlen(heads[f]);
+  for (int printing = 0; printing < 2; printing++) {
+    if (printing) {
+      for (size_t f = 0; f < FIELDS; f++) used += wide[f] + 1;
+      tfc_text_printf(out, " ");
+      for (size_t f = 0; f < FIELDS; f++)
+        tfc_text_printf(out, f + 1 < FIELDS ? " %*s" : " %-*s", (int)wide[f], heads[f]);
+      tfc_text_printf(out, " operation\n");
+    }
+    for (uint32_t r = 0; r < count; r++) {
+      const double half = (tfc_table_number(t, r, "q3_us") - tfc_table_number(t, r, "q1_us")) / 2;
+      snprintf(field[0], sizeof field[0], "%s", us_text(field[1], tfc_table_number(t, r, "step_us")));
+      snprintf(field[1], sizeof field[1], "%s", us_text(field[2], half));
+      snprintf(field[2], sizeof field[2], "%s", bytes_text(field[3], tfc_table_number(t, r, "output_bytes")));
+      snprintf(field[3], sizeof field[3], "%s", us_text(field[4], tfc_table_number(t, r, "slack_us")));
+      tfc_report_fit(field[4], tfc_table_text(t, r, "device"), 12);
+      for (size_t f = 0; f < FIELDS && !printing; f++)
+        if (strlen(field[f]) > wide[f]) wide[f] = strlen(field[f]);
+      if (!printing) continue;
+      tfc_text_printf(out, " ");
+      for (size_t f = 0; f < FIELDS; f++)
+        tfc_text_printf(out, f + 1 < FIELDS ? " %*s" : " %-*s", (int)wide[f], field[f]);
+      tfc_text_printf(out, " ");
+      tfc_report_add_fit(out, tfc_table_text(t, r, "node"), columns > used + 10 ? columns - used : 10);
+      tfc_text_printf(out, "\n");
+    }
+  }
+}
+
 tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_report_lists *out) {
+  return tfc_report_nodes_within(store, run_id, 80, out);
+}
+
+tfc_status tfc_report_nodes_within(struct tfc_store *store, int64_t run_id, size_t columns,
+                                   struct tfc_report_lists *out) {
   enum { SHOWN = 40 };
   struct tfc_report_lists lists = {.names = {"nodes"}};
   struct tfc_traced traced = {0};
   struct tfc_query_args args;
-  char a[32], b[32], c[32], d[32], spread[64], name[96], op[96];
   tfc_status s = NULL;
   TFC_TRY(s, tfc_report_focus(store, run_id, &args));
   lists.count = 1;
@@ -94,17 +134,7 @@ tfc_status tfc_report_nodes(struct tfc_store *store, int64_t run_id, struct tfc_
   const char *simulated = tfc_report_simulated(store, &args);
   tfc_text_printf(&lists.text, "Run %lld: operations of the answer, by their time in a step%s\n\n", (long long)args.run,
                   simulated);
-  tfc_text_printf(&lists.text, "  %-9s %10s %9s %9s %-10s %s\n", "in a step", "half range", "bytes", "slack", "device",
-                  "operation");
-  for (uint32_t r = 0; r < t->row_count && r < SHOWN; r++) {
-    double q1 = tfc_table_number(t, r, "q1_us"), q3 = tfc_table_number(t, r, "q3_us");
-    snprintf(spread, sizeof spread, "%s", us_text(b, (q3 - q1) / 2));
-    tfc_text_printf(&lists.text, "  %-9s %10s %9s %9s", us_text(a, tfc_table_number(t, r, "step_us")), spread,
-                    bytes_text(c, tfc_table_number(t, r, "output_bytes")),
-                    us_text(d, tfc_table_number(t, r, "slack_us")));
-    tfc_text_printf(&lists.text, " %-10s %s\n", tfc_report_fit(op, tfc_table_text(t, r, "device"), 10),
-                    tfc_report_fit(name, tfc_table_text(t, r, "node"), 26));
-  }
+  print_rows(t, t->row_count < SHOWN ? t->row_count : SHOWN, columns, &lists.text);
   if (t->row_count > SHOWN)
     tfc_text_printf(&lists.text, "  and %u more: --csv and --json have all\n", t->row_count - SHOWN);
   if (args.step < 0)

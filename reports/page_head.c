@@ -194,7 +194,8 @@ void tfc_page_head(struct tfc_page *p) {
   if (p->tau.tau == p->tau.tau) {
     char value[32];
     snprintf(value, sizeof value, "%.2f", p->tau.tau);
-    snprintf(text, sizeof text, "Kendall's τ of simulated against measured, %.0f placements", p->tau.placements);
+    snprintf(text, sizeof text, "Kendall's τ of simulated against measured, %.0f placements%s", p->tau.placements,
+             p->tau.without_answer ? " (not the answer, which was stopped early at first)" : "");
     add_card(p, "", value, text);
   }
   tfc_page_add(p, "</div>\n");

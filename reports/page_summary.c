@@ -2,6 +2,7 @@
 // be faster.
 #include <stdio.h>
 
+#include "reports/critical.h"
 #include "reports/gaps.h"
 #include "reports/html.h"
 #include "reports/moves.h"
@@ -37,7 +38,9 @@ static void add_path(struct tfc_page *p, const struct tfc_table *types, const st
                      const char *simulated) {
   char a[32];
   tfc_page_add(p, "<div><h3>Critical path by type%s</h3>\n<table>", simulated);
-  for (uint32_t r = 0; r < types->row_count && r < 6 && tfc_table_number(types, r, "time_us") > 0; r++) {
+  const uint32_t shown = tfc_report_path_rows(types, 6);
+  const struct tfc_report_rest rest = tfc_report_path_rest(types, shown);
+  for (uint32_t r = 0; r < shown; r++) {
     tfc_str op = tfc_table_text(types, r, "op");
     // These two rows are not types of operations.
     const bool other = tfc_str_is(op, "waiting") || tfc_str_is(op, "transfers");
@@ -49,9 +52,14 @@ static void add_path(struct tfc_page *p, const struct tfc_table *types, const st
     tfc_page_add(p, "</span></td><td class=\"n\">%s</td><td class=\"n\">%.1f %%</td></tr>\n",
                  tfc_show_us(a, tfc_table_number(types, r, "time_us")), tfc_table_number(types, r, "percent"));
   }
+  if (rest.rows)
+    tfc_page_add(p,
+                 "<tr><td class=\"keyed\"><i class=\"key\"></i><span>other (%u more)</span></td>"
+                 "<td class=\"n\">%s</td><td class=\"n\">%.1f %%</td></tr>\n",
+                 rest.rows, tfc_show_us(a, rest.time_us), rest.percent);
   tfc_page_add(p, "</table>\n");
   if (edges->row_count) {
-    tfc_page_add(p, "<p class=\"note\">Of it the transfer of ");
+    tfc_page_add(p, "<p class=\"note\">The transfer that costs most: ");
     tfc_page_escaped(p, tfc_table_text(edges, 0, "node"));
     tfc_page_add(p, " from ");
     tfc_page_escaped(p, tfc_table_text(edges, 0, "source"));

@@ -111,7 +111,9 @@ out:
 }
 
 // A line "{name}" of a query stands for one of these, which other reports use too.
-static const struct { const char *name, *sql; } shared_queries[] = {{"{held}", TFC_SQL_HELD}, {"{tau}", TFC_SQL_TAU}};
+static const struct {
+  const char *name, *sql;
+} shared_queries[] = {{"{held}", TFC_SQL_HELD}, {"{tau}", TFC_SQL_TAU}, {"{tau without}", TFC_SQL_TAU_WITHOUT}};
 static tfc_str query_line(tfc_str line) {
   for (size_t i = 0; i < sizeof shared_queries / sizeof *shared_queries; i++)
     if (tfc_str_is(line, shared_queries[i].name)) return tfc_str_from(shared_queries[i].sql);

@@ -301,18 +301,22 @@ static void print_path(const struct tfc_report_lists *path, bool modelled, struc
   char a[32], name[96];
   tfc_text_printf(out, "\nCritical path of the %s\n",
                   modelled ? "simulated step" : "traced step nearest to the median");
-  for (uint32_t r = 0; r < types->row_count && r < 5 && tfc_table_number(types, r, "time_us") > 0; r++) {
+  const uint32_t shown = tfc_report_path_rows(types, 5);
+  const struct tfc_report_rest rest = tfc_report_path_rest(types, shown);
+  for (uint32_t r = 0; r < shown; r++) {
     tfc_str op = tfc_table_text(types, r, "op");
     tfc_text_printf(out, "  %5.1f %% %10s  %s\n", tfc_table_number(types, r, "percent"),
                     tfc_show_us(a, tfc_table_number(types, r, "time_us")),
                     op.size ? tfc_report_fit(name, op, 40) : "operations");
   }
+  if (rest.rows)
+    tfc_text_printf(out, "  %5.1f %% %10s  other (%u more)\n", rest.percent, tfc_show_us(a, rest.time_us), rest.rows);
   if (!edges->row_count) return;
-  tfc_text_printf(out, "  %5.1f %% %10s", tfc_table_number(edges, 0, "percent"),
-                  tfc_show_us(a, tfc_table_number(edges, 0, "time_us")));
-  tfc_text_printf(out, "  of it %s", tfc_report_fit(name, tfc_table_text(edges, 0, "node"), 22));
-  tfc_text_printf(out, " from %s", tfc_report_fit(name, tfc_table_text(edges, 0, "source"), 10));
-  tfc_text_printf(out, " to %s\n", tfc_report_fit(name, tfc_table_text(edges, 0, "target"), 10));
+  tfc_text_printf(out, "  The transfer that costs most: %s (%.1f %%), %s to ",
+                  tfc_show_us(a, tfc_table_number(edges, 0, "time_us")), tfc_table_number(edges, 0, "percent"),
+                  tfc_report_fit(name, tfc_table_text(edges, 0, "source"), 10));
+  tfc_text_printf(out, "%s,\n    ", tfc_report_fit(name, tfc_table_text(edges, 0, "target"), 10));
+  tfc_text_printf(out, "%s\n", tfc_report_fit(name, tfc_table_text(edges, 0, "node"), 76));
 }
 
 static void print_winnings(const struct tfc_report_summary *m, struct tfc_text *out) {

@@ -449,8 +449,9 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
                              : "too few steps for an interval");
   if (bound == bound && (loads || answer > 0)) add_bound(&run, loads ? load : answer, loads, out);
   if (tau.tau == tau.tau)
-    tfc_text_printf(out, "Simulated against measured: Kendall's tau %.2f over %.0f placements\n", tau.tau,
-                    tau.placements);
+    tfc_text_printf(
+        out, "Simulated against measured: Kendall's tau %.2f over %.0f placements%s\n", tau.tau, tau.placements,
+        tau.without_answer ? "\n  (not the answer, which was stopped early when it was first measured)" : "");
   else if (!modelled && !loads && tau.placements > 0)
     tfc_text_printf(out,
                     "Simulated against measured: no Kendall's tau, for no two of the placements that\n"

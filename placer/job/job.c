@@ -181,7 +181,9 @@ static tfc_status phases(struct tfc_job *j, struct tfc_job_outcome *out) {
   TFC_TRY(s, tfc_job_rivals(&measuring, &j->proposers));
   TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->candidates, &j->proposers));
   tfc_job_clock_enter(&j->clock, TFC_JOB_SEARCH);
-  TFC_TRY(s, tfc_job_search(&measuring, &j->proposers));
+  const char *why = NULL;
+  TFC_TRY(s, tfc_job_search(&measuring, &j->proposers, &why));
+  TFC_TRY(s, tfc_job_journal_tell(&j->journal, "ending", why));
   TFC_TRY(s, tfc_job_journal_progress(&j->journal, &j->model, &j->candidates, &j->proposers));
   tfc_job_clock_enter(&j->clock, TFC_JOB_FINAL);
   TFC_TRY(s, j->o->repeats ? tfc_job_repeat(&j->candidates, j->measurer, out) : tfc_job_final(&measuring));
@@ -197,7 +199,7 @@ static tfc_status tell_learning(struct tfc_job *j, struct tfc_job_outcome *out) 
     return NULL; // the message loses this line
   }
   out->learning = text.data;
-  return tfc_job_journal_account(&j->journal, out->learning);
+  return tfc_job_journal_tell(&j->journal, "learning", out->learning);
 }
 
 static void finish(struct tfc_job *j, tfc_status failure, struct tfc_job_outcome *out) {

@@ -439,10 +439,10 @@ out:
   return s;
 }
 
-tfc_status tfc_job_journal_account(struct tfc_job_journal *j, const char *text) {
+tfc_status tfc_job_journal_tell(struct tfc_job_journal *j, const char *what, const char *text) {
   tfc_status s = NULL;
   TFC_TRY(s, tfc_store_begin(j->store));
-  TFC_TRY(s, tfc_store_set_state(j->store, j->run, "learning", tfc_str_from(text)));
+  TFC_TRY(s, tfc_store_set_state(j->store, j->run, what, tfc_str_from(text)));
   TFC_TRY(s, tfc_store_commit(j->store));
 out:
   if (s) tfc_store_rollback(j->store);

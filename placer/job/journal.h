@@ -57,8 +57,8 @@ TFC_MUST_USE tfc_status tfc_job_journal_modelled(struct tfc_job_journal *journal
 TFC_MUST_USE tfc_status tfc_job_journal_progress(struct tfc_job_journal *journal, const struct tfc_job_model *model,
                                                  const struct tfc_job_candidates *candidates,
                                                  const struct tfc_job_proposers *proposers);
-// Stores the text about what learning contributed.
-TFC_MUST_USE tfc_status tfc_job_journal_account(struct tfc_job_journal *journal, const char *text);
+// Stores a text about the run; what: "learning", what that contributed; "ending", why the search ended (v_run).
+TFC_MUST_USE tfc_status tfc_job_journal_tell(struct tfc_job_journal *journal, const char *what, const char *text);
 int64_t tfc_job_journal_placement_id(const struct tfc_job_journal *journal, uint32_t index); // -1: not stored
 // Ends the run in the database, with any outcome.
 TFC_MUST_USE tfc_status tfc_job_journal_finish(struct tfc_job_journal *journal,

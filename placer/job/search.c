@@ -395,16 +395,28 @@ static bool learners_turn(const struct searching *x, double stale, uint32_t idle
          !may_search(x, &left);
 }
 
-tfc_status tfc_job_search(struct tfc_job_measuring *t, struct tfc_job_proposers *proposers) {
+// Why no other round is searched; NULL: one is.
+static const char *why_over(const struct searching *x, double left_s, double stale, bool goes_on) {
+  const struct tfc_job_measuring *t = x->t;
+  if (left_s <= 0) return "the time for the search was used up";
+  if (tfc_job_measurements_left(t->schedule, t->candidates->episodes) == 0) return "its measurements were used up";
+  return stale >= stale_end && !goes_on ? "further rounds of the search found nothing better" : NULL;
+}
+
+tfc_status tfc_job_search(struct tfc_job_measuring *t, struct tfc_job_proposers *proposers, const char **out_why) {
   tfc_status s = NULL;
   const struct tfc_job_options *o = t->model->o;
   struct searching x = {.t = t, .proposers = proposers};
   char *names = NULL;
+  const char *why = NULL;
   bool learns = false;
   uint32_t idle = 0;
   double stale = 0;
   tfc_random_init(&x.random, (uint64_t)o->execution.seed + 17);
-  if (t->model->info->device_count < 2) return NULL;
+  if (t->model->info->device_count < 2) {
+    *out_why = "there is one device, so that nothing is to be searched";
+    return NULL;
+  }
   TFC_TRY(s, searching_names(o, &names, &learns));
   if (o->random_first) TFC_TRY(s, measure_random(&x));
   // Even if profile and rivals took longer than planned, a little time remains for search and learning.
@@ -422,8 +434,7 @@ tfc_status tfc_job_search(struct tfc_job_measuring *t, struct tfc_job_proposers 
     uint64_t evaluations;
     uint32_t measured_now = 0;
     if (tfc_job_cancelled(t->clock)) TFC_FAIL(s, TFC_CANCELLED, "interrupted");
-    if (left <= 0 || tfc_job_measurements_left(t->schedule, t->candidates->episodes) == 0) break;
-    if (stale >= stale_end && !learns && !benchmark) break;
+    if ((why = why_over(&x, left, stale, learns || benchmark))) break;
     expect(&x, end);
     if (learns && learners_turn(&x, stale, idle, learn_from)) {
       learns = false, x.held = 0;
@@ -431,7 +442,9 @@ tfc_status tfc_job_search(struct tfc_job_measuring *t, struct tfc_job_proposers 
       TFC_TRY(s, learn(&x, end, names == NULL));
       continue;
     }
-    if (!names || !may_search(&x, &evaluations)) break; // the user asked only for learners, or for no more simulations
+    if (!names) why = "the learned policies that were asked for had come to their end";
+    if (!why && !may_search(&x, &evaluations)) why = "the simulated placements of --evaluations were used up";
+    if (why) break;
     const uint32_t units = tfc_job_model_search_problem(t->model)->unit_count;
     const double seconds = tfc_job_round_s(left, units, stale <= 0);
     const uint32_t best = t->candidates->best;
@@ -451,6 +464,7 @@ tfc_status tfc_job_search(struct tfc_job_measuring *t, struct tfc_job_proposers 
       TFC_TRY(s, tfc_job_journal_progress(t->journal, t->model, t->candidates, proposers));
     }
   }
+  *out_why = why ? why : "the last rounds of the search proposed nothing that had not been measured";
 out:
   tfc_job_limit_batches(t->schedule, 0);
   tfc_solution_deinit(&x.searched);

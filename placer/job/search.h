@@ -6,6 +6,8 @@
 #include "placer/job/measuring.h"
 #include "placer/job/proposers.h"
 
-TFC_MUST_USE tfc_status tfc_job_search(struct tfc_job_measuring *measuring, struct tfc_job_proposers *proposers);
+// Sets *out_why to why the search ended, as the end of a sentence; a constant.
+TFC_MUST_USE tfc_status tfc_job_search(struct tfc_job_measuring *measuring, struct tfc_job_proposers *proposers,
+                                       const char **out_why);
 
 #endif

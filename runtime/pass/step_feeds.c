@@ -153,8 +153,10 @@ void tfc_step_feed_range(const struct tfc_graph *g, const struct tfc_shapes *sha
   if (f.below != INT64_MAX) {
     feed->low = f.is_length ? 1 : 0, feed->high = (double)f.below;
     if (feed->high <= feed->low) feed->low = 0;
-    feed->why = tfc_arena_printf(arena, "values in [%.0f, %.0f): %s ('%.*s')", feed->low, feed->high, f.how,
-                                 TFC_STR_ARG(f.cause));
+    // Of a name that alone would fill a line of 80 columns, the end.
+    const size_t longest = 60, from = f.cause.size > longest ? f.cause.size - longest : 0;
+    feed->why = tfc_arena_printf(arena, "values in [%.0f, %.0f): %s ('%s%.*s')", feed->low, feed->high, f.how,
+                                 from ? ".." : "", TFC_STR_ARG(tfc_str_sub(f.cause, from, SIZE_MAX)));
   } else if (feed->dtype == TFC_UINT8 && feed->shape.rank > 1) { // it is likely an image
     feed->low = 0, feed->high = 256;
     feed->why = TFC_STR("any byte");

@@ -177,12 +177,27 @@ static void test_run(void **state) {
   assert_int_equal(json_integer_value(json_object_get(document, "transfers")), 0);
   assert_int_equal(json_integer_value(json_object_get(document, "run")), 1);
   assert_int_equal(json_array_size(json_object_get(document, "devices")), 1);
+  const json_t *device = json_array_get(json_object_get(document, "devices"), 0);
+  const json_int_t needs = json_integer_value(json_object_get(device, "step_bytes"));
+  assert_true(needs >= 32 && needs <= json_integer_value(json_object_get(device, "peak_bytes")));
   snprintf(path, sizeof path, "%s/sum.npy", folder);
   assert_ok(tfc_npy_read(path, &written));
   assert_true(*(const float *)written.data == 24);
   tfc_tensor_release(&written);
-  // The database.
+  // The database. Peak memory is what the step needs, as in the database of tfc-place for the same placement, and not
+  // what the process took.
   sqlite3 *db = NULL;
+  assert_result(
+      command("cd %s && tfc-place --graph g.pbtxt --fetch sum:0 --feed a:0=a.npy --feed b:0=b.npy --devices 1 "
+              "--evaluate single:cpu:0 --time 5s --db place.db --report none --json",
+              folder),
+      0, "");
+  snprintf(path, sizeof path, "%s/place.db", folder);
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_close(
+      ask(db, "SELECT peak_bytes FROM v_memory JOIN v_run USING (run_id, placement_id) WHERE device = 'cpu:0'"),
+      (double)needs);
+  sqlite3_close(db);
   snprintf(path, sizeof path, "%s/t.db", folder);
   assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
   assert_close(ask(db, "SELECT COUNT(*) FROM v_step WHERE traced AND phase = 'profile'"), 7);
@@ -204,6 +219,11 @@ static void test_run(void **state) {
   const double median = json_real_value(json_object_get(step, "median_us"));
   assert_true(fabs(ask(db, "SELECT step_median_us FROM v_result") - median) < 1e-3);
   assert_close(ask(db, "SELECT step_count FROM v_result"), 7);
+  assert_close(ask(db, "SELECT peak_bytes FROM v_memory"), (double)needs);
+  assert_close(ask(db, "SELECT complete FROM v_memory"), 1);
+  assert_close(ask(db, "SELECT SUM(operations <> (SELECT COUNT(*) FROM v_op o WHERE o.step = b.step AND o.device_id ="
+                       " b.device_id)) FROM v_busy b"),
+               0);
   assert_close(ask(db, "SELECT state = 'done' FROM v_run"), 1);
   // Steps lie one behind the other, and operations within their steps.
   assert_close(ask(db,

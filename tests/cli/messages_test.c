@@ -135,6 +135,8 @@ static void test_help(void **state) {
     assert_true(longest() <= widths[i].width && longest() > widths[i].width - 12);
   }
   unsetenv("COLUMNS");
+  parse("-h", "");
+  assert_true(longest() <= 80); // where it is no terminal
   parse("--version", "");
   assert_string_equal(said, "tfc-test " TFC_VERSION "\n");
   parse("--color=always", "--help");

@@ -95,6 +95,10 @@ static void database(void **state) {
   rows_are("SELECT program, command, graph_nodes, objective, algorithms, label, seed, state, exit_code, algorithm, "
            "speedup, bound_us, bound_name, trace_overhead FROM run",
            "played played job 9 step auto measured 3 done 0 lns 1.95047 420 critical path 0.01");
+  rows_are(
+      "SELECT ending IN ('further rounds of the search found nothing better', 'the last rounds of the search proposed "
+      "nothing that had not been measured') FROM v_run",
+      "1");
   struct tfc_host host;
   char described[400];
   tfc_host_describe(&host);

@@ -152,7 +152,8 @@ static void test_moves(void **state) {
   assert_near(tfc_table_number(t, 0, "won_us"), 32);
   assert_true(tfc_str_is(tfc_table_text(t, 1, "node"), "net/d") && tfc_str_is(tfc_table_text(t, 1, "target"), "cpu:1"));
   assert_near(tfc_table_number(t, 1, "won_us"), 30);
-  assert_said(&lists.text, "What to move: estimated and not checked; each would shorten the step by\n"
+  assert_said(&lists.text, "What to move: estimated and not checked; each would shorten\n"
+                           "  the step of 600.0 us by\n"
                            "     32.0 us  cpu:1 to cpu:0: net/e\n");
   tfc_report_lists_deinit(&lists);
   // With links, d waits for b: 3000 bytes at 4 us and 1 us for 1000 bytes, from 400 on.
@@ -175,11 +176,12 @@ static void test_moves(void **state) {
       assert_true(tfc_table_cell(&lists.tables[3], r, 0)->integer != tfc_table_cell(&lists.tables[3], k, 0)->integer);
   tfc_report_lists_deinit(&lists);
   tfc_store_close(db);
-  says("show", NULL, "What to move: estimated and not checked; each would shorten the step by      32.0 us");
+  says("show", NULL,
+       "What to move: estimated and not checked; each would shorten   the step of 600.0 us by      32.0 us");
   struct tfc_text page = {0};
   assert_ok(tfc_report_html(hand, 1, &page));
   html_says(page.data, "<h3>What to move</h3>", "</ol>",
-            "estimated and not checked; each would shorten the step by\n"
+            "estimated and not checked; each would shorten the step of 600.0 us by\n"
             "32.0 us: net/e from cpu:1 to cpu:030.0 us: net/d from cpu:0 to cpu:1");
   assert_said(&page, "FROM v_link l JOIN v_device s"); // its query
   assert_said(&page, "No other placement stands beside it: this run has no expert's placement");
@@ -194,6 +196,21 @@ static void test_moves(void **state) {
   // It was stopped early at first, but not in the turns that chose it.
   page = shown(db);
   assert_said(&page, "590.0 us  It ended"); // and no "cut" between
+  tfc_text_deinit(&page);
+  tfc_store_close(db);
+  // So it is none of the placements of tau, which is said; the plot shows it.
+  db = made(
+      "apart", "measured",
+      "UPDATE placement SET state = 'cut' WHERE run_id = 1 AND placement_id = (SELECT best_placement_id FROM run "
+      "WHERE run_id = 1); INSERT INTO placement (run_id, placement_id, role, name, algorithm, episode, state, label,"
+      " simulated_us, median_us, q1_us, q3_us, steps) VALUES (1, 40, 'candidate', 'c 40', 'x', 4, 'ok', 'measured',"
+      " 700, 710, 709, 711, 5), (1, 41, 'candidate', 'c 41', 'x', 5, 'ok', 'measured', 800, 810, 809, 811, 5)");
+  page = shown(db);
+  assert_said(&page, "placements   (not the answer, which was stopped early when it was first measured)");
+  tfc_text_deinit(&page);
+  assert_ok(tfc_report_html(db, 1, &page));
+  assert_said(&page, "placements (not the answer, which was stopped early at first)");
+  assert_said(&page, "answer, not in τ");
   tfc_text_deinit(&page);
   tfc_store_close(db);
   // Why there is no tau.
@@ -228,13 +245,27 @@ static void test_moves(void **state) {
   assert_ok(tfc_report_critical(db, 1, &lists));
   assert_int_equal(lists.tables[3].row_count, 1);
   assert_near(tfc_table_number(&lists.tables[3], 0, "checked"), 1);
-  assert_said(&lists.text, "What to move: simulated, each by itself, it would shorten the step by\n"
+  assert_near(tfc_table_number(&lists.tables[3], 0, "value_us"), 600);
+  assert_said(&lists.text, "What to move: each by itself would shorten the simulated step of 600.0 us by\n"
                            "     12.5 us  cpu:0 to cpu:1: net/b\n");
   tfc_report_lists_deinit(&lists);
   snprintf(sql, sizeof sql, "UPDATE run SET objective = 'throughput'");
   assert_int_equal(sqlite3_exec(tfc_store_handle(db), sql, NULL, NULL, NULL), SQLITE_OK);
   assert_ok(tfc_report_critical(db, 1, &lists));
-  assert_said(&lists.text, "What to move: simulated, each by itself, it would lower the largest load by\n");
+  assert_said(&lists.text, "What to move: each by itself would lower\n  the simulated largest load of 600.0 us by\n");
+  tfc_report_lists_deinit(&lists);
+  // The answer does not fit in memory.
+  assert_int_equal(
+      sqlite3_exec(tfc_store_handle(db), "UPDATE run SET objective = 'step', exit_code = 5", NULL, NULL, NULL),
+      SQLITE_OK);
+  assert_ok(tfc_report_critical(db, 1, &lists));
+  assert_said(&lists.text,
+              "What to move: the answer does not fit in memory, and none of these need\n  make it fit; each "
+              "by itself would shorten the simulated step of 600.0 us by\n");
+  tfc_report_lists_deinit(&lists);
+  assert_int_equal(sqlite3_exec(tfc_store_handle(db), "DELETE FROM single_move", NULL, NULL, NULL), SQLITE_OK);
+  assert_ok(tfc_report_critical(db, 1, &lists));
+  assert_said(&lists.text, "in simulation none shortens the step.\n  Nor does the answer fit in memory.\n");
   tfc_report_lists_deinit(&lists);
   tfc_store_close(db);
 }
@@ -327,7 +358,7 @@ static void test_unknown_bytes(void **state) {
   assert_ok(tfc_report_nodes(db, 1, &lists));
   const uint32_t b = row_of(&lists.tables[0], "node", "net/b");
   assert_true(isnan(tfc_table_number(&lists.tables[0], b, "output_bytes")));
-  assert_said(&lists.text, "  300.0 us     0.00 us         - ");
+  assert_said(&lists.text, "   300.0 us    0.00 us      - ");
   tfc_report_lists_deinit(&lists);
   tfc_store_close(db);
 }

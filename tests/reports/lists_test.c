@@ -91,6 +91,32 @@ static void test_nodes_of_a_run(void **state) {
   assert_fails(tfc_report_nodes(store, 77, &lists), TFC_NOT_FOUND, "77");
 }
 
+// A long name has what the other columns leave of the width, its end first; as rows of a table it is whole.
+static void test_wide_names(void **state) {
+  (void)state;
+  static const char name[] = "gradients/a_model/with/scopes/in/scopes/layer2/step19/MatMul_grad/MatMul_1";
+  char sql[256];
+  struct tfc_report_lists lists;
+  snprintf(sql, sizeof sql, "UPDATE node SET name = '%s' WHERE name = 'net/b'", name);
+  struct tfc_store *db = made("long_names", "measured", sql);
+  assert_ok(tfc_report_nodes(db, 1, &lists));
+  assert_fits(&lists.text);
+  assert_said(&lists.text, "..yer2/step19/MatMul_grad/MatMul_1");
+  assert_true(tfc_str_is(tfc_table_text(&lists.tables[0], 0, "node"), name));
+  struct tfc_text csv = {0};
+  tfc_table_csv(&lists.tables[0], &csv);
+  assert_said(&csv, name);
+  tfc_text_deinit(&csv);
+  tfc_report_lists_deinit(&lists);
+  assert_ok(tfc_report_nodes_within(db, 1, 132, &lists));
+  assert_said(&lists.text, name);
+  tfc_report_lists_deinit(&lists);
+  assert_ok(tfc_report_critical(db, 1, &lists));
+  assert_fits(&lists.text);
+  tfc_report_lists_deinit(&lists);
+  tfc_store_close(db);
+}
+
 static void test_critical_by_hand(void **state) {
   (void)state;
   struct tfc_report_lists lists;
@@ -240,7 +266,7 @@ static void test_node_in_a_loop(void **state) {
   assert_near(tfc_table_number(t, 0, "median_us"), 120);
   assert_near(tfc_table_number(t, 0, "step_us"), 3 * 118);
   assert_near(tfc_table_number(t, row_of(t, "node", "net/b"), "step_us"), 300);
-  assert_said(&lists.text, "\n  354.0 us ");
+  assert_said(&lists.text, "\n   354.0 us ");
   assert_fits(&lists.text);
   assert_ok(tfc_report_focus(db, -1, &args));
   assert_ok(tfc_table_query(db, TFC_SQL_TOOK "SELECT us, n FROM took WHERE node_id = 4", &args, &took));
@@ -671,14 +697,23 @@ static void test_csv(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nodes_by_hand),    cmocka_unit_test(test_node_outside_the_step),
-      cmocka_unit_test(test_node_in_a_loop),   cmocka_unit_test(test_nodes_of_a_run),
-      cmocka_unit_test(test_critical_by_hand), cmocka_unit_test(test_critical_of_a_run),
-      cmocka_unit_test(test_simulated),        cmocka_unit_test(test_without_edges),
-      cmocka_unit_test(test_memory_by_hand),   cmocka_unit_test(test_memory_that_is_shared),
-      cmocka_unit_test(test_memory_of_a_run),  cmocka_unit_test(test_summary),
-      cmocka_unit_test(test_long_names),       cmocka_unit_test(test_csv),
-      cmocka_unit_test(test_compare),          cmocka_unit_test(test_interrupted_operation),
+      cmocka_unit_test(test_nodes_by_hand),
+      cmocka_unit_test(test_node_outside_the_step),
+      cmocka_unit_test(test_node_in_a_loop),
+      cmocka_unit_test(test_nodes_of_a_run),
+      cmocka_unit_test(test_wide_names),
+      cmocka_unit_test(test_critical_by_hand),
+      cmocka_unit_test(test_critical_of_a_run),
+      cmocka_unit_test(test_simulated),
+      cmocka_unit_test(test_without_edges),
+      cmocka_unit_test(test_memory_by_hand),
+      cmocka_unit_test(test_memory_that_is_shared),
+      cmocka_unit_test(test_memory_of_a_run),
+      cmocka_unit_test(test_summary),
+      cmocka_unit_test(test_long_names),
+      cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_compare),
+      cmocka_unit_test(test_interrupted_operation),
       cmocka_unit_test(test_listed),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

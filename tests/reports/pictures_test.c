@@ -569,17 +569,24 @@ static void test_endings(void **state) {
   (void)state;
   ends("UPDATE run SET started_unix_s = 100, ended_unix_s = 130, command = 'tfc-place --graph g.pb --time 2m"
        " --measurements=50 --devices 2'",
-       "It ended after 30.00 s of its 120.00 s, 0 of 50 candidates measured.");
+       "It ended after 30.00 s of its 120.00 s with 0 candidates measured, of at most 50.");
   ends("UPDATE run SET command = 'tfc-place --graph g.pb'",
-       "It ended after 30.00 s of its 600.00 s, 0 of 200 candidates "
-       "measured.");
+       "It ended after 30.00 s of its 600.00 s with 0 candidates measured, of at most 200.");
+  // Why, where no limit was used up.
+  ends("INSERT INTO state (run_id, name, value) VALUES (1, 'ending', CAST('further rounds found nothing' AS BLOB))",
+       "It ended after 30.00 s of its 600.00 s with 0 candidates measured, of at most 200: further rounds found "
+       "nothing.");
   ends("UPDATE run SET command = 'tfc-place --evaluate p.json'", "It measured what it was given, without a search.");
   ends("UPDATE run SET command = 'tfc-place --steps 3 --config quick.yaml --time 20s'",
-       "It ended after 30.00 s, 0 candidates measured; its limits are those of quick.yaml.");
+       "It ended after 30.00 s with 0 candidates measured (its limits are those of quick.yaml): further rounds found "
+       "nothing.");
   ends("UPDATE run SET command = 'tfc-place --steps 3 --step s.yaml'",
-       "It ended after 30.00 s, 0 candidates measured; its limits are those of s.yaml.");
-  ends("UPDATE run SET command = 'tfc-place --config quick.yaml --time 2m --measurements 7'",
-       "It ended after 30.00 s of its 120.00 s, 0 of 7 candidates measured.");
+       "It ended after 30.00 s with 0 candidates measured (its limits are those of s.yaml): further rounds found "
+       "nothing.");
+  ends(
+      "UPDATE run SET command = 'tfc-place --config quick.yaml --time 2m --measurements 7'",
+      "It ended after 30.00 s of its 120.00 s with 0 candidates measured, of at most 7: further rounds found nothing.");
+  change("DELETE FROM state WHERE name = 'ending'");
   ends("UPDATE run SET label = 'modelled', command = 'tfc-place --machine m.yaml'",
        "It simulated for 30.00 s and measured nothing.");
   ends("UPDATE run SET label = 'measured', state = 'failed'", "It failed.");

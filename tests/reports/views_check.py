@@ -252,11 +252,23 @@ types = {}  # page and `show` have those of the one step
 for item in critical["path"]:
     for of, us in [(item["op"] if item["kind"] == "operation" else "transfers", item["time_us"]), ("waiting", item["waited_us"])]:
         types[of or "operations"] = types.get(of or "operations", 0) + us
-for line in cells("<h3>Critical path by type"):
-    same("type " + line[0], time_of(line[1]), types[line[0]])
+by_type = {line[0]: time_of(line[1]) for line in cells("<h3>Critical path by type")}
+for of, us in by_type.items():
+    if not re.match(r"other \(\d+ more\)$", of):
+        same("type " + of, us, types[of])
+    else:
+        same("other types", us, sum(us for name, us in types.items() if name not in by_type))
 for percent, us, of in re.findall(r"^ +([\d.]+) % +([\d.]+ \S+)  (\S+)$", shown[shown.index("\nCritical path of the"):], re.M):
     same("type in show " + of, time_of(us), types[of])
     same("its share", float(percent), float(f"{100 * types[of] / end:.1f}"), 0)
+
+# What the rows leave out is a row, so that they add up to the path.
+rows = re.search(r"\nCritical path of the[^\n]*\n((?: +[\d.]+ % [^\n]*\n)+)", shown).group(1)
+listed = re.findall(r"^ +([\d.]+) % +([\d.]+ \S+)  (.*)$", rows, re.M)
+if abs(sum(float(percent) for percent, _, _ in listed) - 100 * sum(types.values()) / end) > 0.05 * len(listed) + 0.01:
+    faults.append(f"the rows of the critical path add up to {sum(float(r[0]) for r in listed)} %")
+if len(listed) != min(len([us for us in types.values() if us > 0]), 6):
+    faults.append("the critical path has no row for what its rows leave out")
 
 # The transfer that costs most is the one that the step waits for longest, whatever others take; page and terminal name it.
 waits = {}
@@ -266,14 +278,15 @@ for item in critical["path"]:
         waits[of] = waits.get(of, 0) + item["time_us"]
 if waits:
     of, us = max(waits.items(), key=lambda w: w[1])
-    said = re.search(r"^ +[\d.]+ % +([\d.]+ \S+)  of it (\S+) from (\S+) to (\S+)$", shown, re.M)
-    on_page = re.search(r"Of it the transfer of (.*?) from (.*?) to (.*?): (\S+ \S+) ", html.unescape(page))
+    said = re.search(r"The transfer that costs most: ([\d.]+ \S+) \(.*?\), (\S+) to (\S+),\n +(\S+)$", shown, re.M)
+    on_page = re.search(r"The transfer that costs most: (.*?) from (.*?) to (.*?): (\S+ \S+) ", html.unescape(page))
     if not said or not on_page:
         faults.append(f"no transfer of the path is named, {of} costs most")
     else:
         same("the transfer that costs most", time_of(said.group(1)), us)
         same("the same on the page", time_of(on_page.group(4)), us)
-        for what, (node, source, target) in [("show", said.groups()[1:]), ("page", on_page.groups()[:3])]:
+        in_show = (said.group(4), said.group(2), said.group(3))
+        for what, (node, source, target) in [("show", in_show), ("page", on_page.groups()[:3])]:
             if waits.get((node, source, target), 0) < us - 0.01 and ".." not in node:
                 faults.append(f"{what} names the transfer of {node}, {of} costs more")
 
@@ -308,7 +321,7 @@ for item, m in zip(items, moves):
     if rest != f"{m['node']} from {m['source']} to {m['target']}":
         faults.append(f"the page would move {rest}")
 listed = re.search(r"\nWhat to move:[^\n]*\n(.*?)\n\n", shown, re.S)
-lines = listed.group(1).split("\n") if listed else []
+lines = [line for line in listed.group(1).split("\n") if re.match(r" *[\d.]+ \S+  ", line)] if listed else []
 same("moves of the terminal", len(lines), min(len(moves), 3), 0)
 for line, m in zip(lines, moves):
     same("a move in show", time_of(re.match(r" *([\d.]+ \S+)  ", line).group(1)), m["won_us"])
