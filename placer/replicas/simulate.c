@@ -1,7 +1,10 @@
 // Simulated time advances in ticks. At the beginning of a tick the replicas that use each link are counted, which gives
 // the rates at which each may read and send. Within the tick every replica proceeds independently at these rates: it
 // waits, sends requests to its servers, computes piece by piece, reads parameters before it needs them, and sends
-// gradients afterwards. So a replica's own times are exact, and only changes of the rates are late, by up to a tick.
+// gradients afterwards. A replica that begins to use a server or a link was not counted among its users: it stands
+// still for the rest of the tick, and gets this time back in the next one, at the rates that count it. (Without that, a
+// thousand replicas that begin at once would each have the whole link for a tick.) So a replica's own times are exact,
+// and only changes of the rates are late, by up to a tick.
 #include "placer/replicas/simulate.h"
 
 #include <math.h>
@@ -93,8 +96,9 @@ static void reduce_all(const struct tfc_replicas *r, uint32_t steps, struct time
                        struct tfc_replicas_result *out) {
   const struct tfc_workload *w = r->workload;
   struct tfc_random random;
-  // A task waits for the message that begins its step, for the others' gradients, for averages, and for the step's end.
-  const double waking = r->count > 1 ? 4 * waking_us(r, &r->hardware->beside, 0) : 0;
+  // A task waits for the message that begins its step, for a gradient of each of the others, whose part it averages,
+  // for the averages of each of the others, and for the step's end.
+  const double waking = r->count > 1 ? 2.0 * r->count * waking_us(r, &r->hardware->beside, 0) : 0;
   double all_us = 0;
   tfc_random_init(&random, r->seed);
   for (uint32_t i = 0; i < steps; i++) {
@@ -128,6 +132,7 @@ struct replica {
   uint32_t host, piece;
   double wait_us;              // for the phases WAITS and ENDS
   double ask_us;               // phase ASKS: server time that is left
+  double owed_us;              // time of earlier ticks in which it stood still
   double factor;               // of this step's computing time
   double left_us;              // time that is left of the current piece
   double pulled, pushed, made; // bytes; made: gradients that are computed and may be sent
@@ -290,28 +295,42 @@ static double work(const struct fleet *f, struct replica *x, const struct rates 
   return us;
 }
 
-// Lets a replica proceed for up to `us`. Returns how much of that is left when its step ends; below 0: the step goes
-// on.
+// Lets a replica proceed for up to `us` and what it is owed. Returns how much of that is left when its step ends; below
+// 0: the step goes on.
 static double go_on(const struct fleet *f, struct replica *x, double us) {
   const struct rates rate = rates_of(f, x);
+  us += x->owed_us, x->owed_us = 0;
   while (us >= 0) {
     double took = 0;
+    bool joins = false; // it begins to use a server or a link
     switch (x->phase) {
     case WAITS:
     case ENDS:
       took = fmin(us, x->wait_us);
       x->wait_us -= took;
-      if (x->wait_us <= 0) x->phase = x->phase == WAITS ? ASKS : DONE;
+      if (x->wait_us > 0) break;
+      joins = x->phase == WAITS && x->ask_us > 0;
+      x->phase = x->phase == WAITS ? ASKS : DONE;
       break;
     case ASKS:
       took = fmin(us, x->ask_us / rate.ask);
       x->ask_us -= took * rate.ask;
-      if (x->ask_us <= 1e-9 * f->r->hardware->serve_us) x->phase = WORKS;
+      if (x->ask_us > 1e-9 * f->r->hardware->serve_us) break;
+      x->phase = WORKS;
+      joins = is_pulling(f, x);
       break;
-    case WORKS: took = work(f, x, &rate, us); break;
+    case WORKS:
+      joins = !is_pushing(x);
+      took = work(f, x, &rate, us);
+      joins = joins && is_pushing(x);
+      break;
     case DONE: return us;
     }
     us -= took;
+    if (joins) {
+      x->owed_us = fmax(us, 0);
+      return -1;
+    }
     if (us <= 0 && x->phase != DONE) return -1;
   }
   return -1;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/none.h"
+#include "runtime/cluster/common_order.h"
 #include "runtime/cluster/tasks.h"
 #include "runtime/exec/order_heap.h"
 #include "runtime/graph/export.h"
@@ -118,48 +119,12 @@ static tfc_status find_loops(struct tfc_cut *cut) {
 }
 
 // --- The common order ------------------------------------------------------------------------------------------------
-static bool leads_back(const struct tfc_node *n) {
-  return n->def && n->def->flags & TFC_OP_NEXT_ITERATION;
-}
-static bool put_ready(struct tfc_order_heap *ready, const struct tfc_graph *g, uint32_t node) {
-  const struct tfc_op_def *def = g->nodes[node].def;
-  return tfc_order_heap_push(ready, (struct tfc_order_entry){def && def->flags & TFC_OP_UPDATE, 0, node});
-}
-
-// Makes the canonical order of the whole graph (runtime/exec/groundwork.h): position[node]. In a loop, edges that lead
-// back to its begin do not count.
-static tfc_status find_positions(const struct tfc_graph *g, uint32_t *position) {
-  tfc_status s = NULL;
-  struct tfc_order_heap ready = {0};
-  bool ok = true;
-  uint32_t *waiting = calloc(g->node_count + 1u, sizeof *waiting);
-  if (!waiting) TFC_TRY(s, tfc_status_no_memory("cutting a graph"));
-  for (uint32_t i = 0; i < g->node_count; i++) {
-    const struct tfc_node *n = &g->nodes[i];
-    for (uint32_t k = 0; k < n->input_count + n->control_count; k++)
-      waiting[i] += !leads_back(&g->nodes[tfc_node_inputs(g, n)[k].node]);
-    if (!waiting[i]) ok &= put_ready(&ready, g, i);
-  }
-  for (uint32_t count = 0; ready.count && ok; count++) {
-    const uint32_t i = tfc_order_heap_pop(&ready).id;
-    position[i] = count;
-    if (leads_back(&g->nodes[i])) continue;
-    for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++)
-      if (--waiting[g->consumers[c].node] == 0) ok &= put_ready(&ready, g, g->consumers[c].node);
-  }
-  if (!ok) TFC_TRY(s, tfc_status_no_memory("cutting a graph"));
-out:
-  tfc_order_heap_deinit(&ready);
-  free(waiting);
-  return s;
-}
-
 static tfc_status order_edges(struct tfc_cut *cut) {
   tfc_status s = NULL;
   struct tfc_order_heap edges = {0};
   uint32_t *position = calloc(cut->graph->node_count + 1u, sizeof *position);
   if (!position) TFC_TRY(s, tfc_status_no_memory("cutting a graph"));
-  TFC_TRY(s, find_positions(cut->graph, position));
+  TFC_TRY(s, tfc_cluster_order(cut->graph, cut->ranks, (uint32_t)cut->spec->tasks.count, position));
   for (uint32_t e = 0; e < cut->edges.count; e++)
     if (!tfc_order_heap_push(&edges, (struct tfc_order_entry){position[cut->edges.data[e].source.node], e, e}))
       TFC_TRY(s, tfc_status_no_memory("cutting a graph"));

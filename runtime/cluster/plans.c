@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/base/none.h"
+#include "runtime/cluster/common_order.h"
 #include "runtime/cluster/queues.h"
 #include "runtime/exec/groundwork.h"
 #include "runtime/pass/pass.h"
@@ -140,15 +141,12 @@ static double find_tails(const struct tfc_graph *g, const struct tfc_run_spec *s
   double sum = 0;
   for (uint32_t k = g->node_count; k-- > 0;) {
     const uint32_t i = order[k];
-    struct tfc_op_cost cost = {0};
     if (!needed[i] || is_replaced(g, spec, i)) continue;
-    (void)tfc_node_cost(g, &g->nodes[i], shapes, &cost);
-    const double us = fmax(cost.flops / 50e3, cost.bytes / 10e3); // 50 GFLOP/s, 10 GB/s
+    const double us = tfc_cluster_node_us(g, i, shapes);
     const struct tfc_output *in = tfc_node_inputs(g, &g->nodes[i]);
-    const bool costs = !(g->nodes[i].def->flags & (TFC_OP_NOP | TFC_OP_VIEW | TFC_OP_VARIABLE));
-    sum += costs ? us : 0;
+    sum += us;
     for (uint32_t n = 0; n < g->nodes[i].input_count + g->nodes[i].control_count; n++)
-      tails[in[n].node] = fmax(tails[in[n].node], tails[i] + (costs ? us : 0));
+      tails[in[n].node] = fmax(tails[in[n].node], tails[i] + us);
   }
   return sum;
 }

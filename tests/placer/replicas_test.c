@@ -275,15 +275,16 @@ static void test_times_by_hand(void **state) {
   assert_true(near(run(&r).median_us, 1500 + 100 + 2 * 1000 + 900 + 2 * 1000, 0.01));
   r.count = 4;
   assert_true(near(run(&r).median_us, 2500 + 100 + 4 * 1000 + 2 * 900 + 4 * 1000, 0.01));
-  // Tasks that wait sleep where there are more of them than cores: four times in a step a message has to wake one. Two
-  // replicas and their server are three tasks on two cores, so that takes half as long again; and the server is woken
-  // twice for each of them. Two replicas alone do not sleep.
+  // Tasks that wait sleep where there are more of them than cores: with a server, four times in a step a message has to
+  // wake one. Two replicas and their server are three tasks on two cores, so that takes half as long again; and the
+  // server is woken twice for each of them. Two replicas alone do not sleep. Each of four waits for the step's begin,
+  // three gradients, three averages and the step's end.
   crowded.to_server.wake_us = crowded.beside.wake_us = 500, r.count = 2;
   assert_true(near(run(&r).median_us, 1500 + 100 + 2 * 1000 + 900 + 2 * 1000 + (2 + 2 * 2) * 750, 0.01));
   r.mode = TFC_REPLICAS_ALL;
   assert_true(near(run(&r).median_us, 1000 + 2 * 1000 + 2 * 5 + 750, 1e-9));
   r.count = 4;
-  assert_true(near(run(&r).median_us, 2 * 1000 + 2 * 2 * 1500 + 4 * 5 + 2 * 625 + 4 * 500 * 2, 1e-9));
+  assert_true(near(run(&r).median_us, 2 * 1000 + 2 * 2 * 1500 + 4 * 5 + 2 * 625 + 8 * 500 * 2, 1e-9));
   crowded.to_server.wake_us = crowded.beside.wake_us = 0;
   // One asynchronous replica waits only for the server. Of two that exchange nothing each computes while the server
   // updates for the other one, which makes three busy devices at most; the server's updates come one after another.
@@ -315,6 +316,9 @@ static void test_times_by_hand(void **state) {
   r.workload = &nothing, r.count = 100;
   x = run(&r);
   assert_true(near(x.median_us, 10 + 10000 + 10, 0.01));
+  // A thousand replicas that all begin at one moment share the servers' cards: 62.5 MB for each card, there and back.
+  r.workload = &w, r.hardware = &h, r.count = 1000;
+  assert_true(near(run(&r).median_us, 10 + 62500 + 1000 + 62500 + 10, 0.01));
 }
 
 // All replicas wait for a late one, unless there are backups.
