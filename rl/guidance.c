@@ -10,8 +10,18 @@
 struct tfc_guidance {
   const struct tfc_policy *policy;
   const struct tfc_problem *problem;
-  struct tfc_tuner *tuner; // made by the first `propose`, with the seed and the threads of its budget
+  struct tfc_tuner *tuner;       // made by the first `propose`, with the seed and the threads of its budget
+  struct tfc_tuner *before;      // the best of those that were used before `propose` began anew; NULL: none
+  uint32_t begun;                // how often it began anew
+  struct tfc_guide_samples gone; // of those tuners that were not the best
 };
+
+// The tuner that found the best placement; NULL: there is none yet.
+static struct tfc_tuner *best_of(const struct tfc_guidance *g) {
+  if (!g->tuner || !g->before) return g->tuner ? g->tuner : g->before;
+  return g->tuner->elite_count && tfc_score_better(g->tuner->elite[0].score, g->before->elite[0].score) ? g->tuner
+                                                                                                        : g->before;
+}
 
 static tfc_status open_guidance(const struct tfc_guide *guide, const struct tfc_problem *p, struct tfc_guidance **out) {
   struct tfc_guidance *g = calloc(1, sizeof *g);
@@ -23,17 +33,20 @@ static tfc_status open_guidance(const struct tfc_guide *guide, const struct tfc_
 
 static void close_guidance(struct tfc_guidance *g) {
   if (!g) return;
-  if (g->tuner)
+  if (best_of(g))
     tfc_status_free(
-        tfc_policy_learn(g->policy, g->tuner)); // if memory runs out, what was learned is lost, which is no error
+        tfc_policy_learn(g->policy, best_of(g))); // if memory runs out, what was learned is lost, which is no error
   tfc_tuner_free(g->tuner);
+  tfc_tuner_free(g->before);
   free(g);
 }
 
 static tfc_status propose(struct tfc_guidance *g, const struct tfc_budget *budget, uint32_t count,
                           tfc_status (*found)(void *user, const struct tfc_solution *solution, struct tfc_score score),
                           void *user, uint64_t *out_evaluations) {
-  if (!g->tuner) TFC_RETURN_IF_ERROR(tfc_tuner_create(g->problem, g->policy, budget->seed, budget->threads, &g->tuner));
+  if (!g->tuner)
+    TFC_RETURN_IF_ERROR(tfc_tuner_create(g->problem, g->policy, budget->seed + g->begun * 0x9e3779b97f4a7c15u,
+                                         budget->threads, &g->tuner));
   const uint64_t before = g->tuner->told;
   TFC_RETURN_IF_ERROR(tfc_tuner_run(g->tuner, budget));
   *out_evaluations += g->tuner->told - before;
@@ -45,20 +58,29 @@ static tfc_status propose(struct tfc_guidance *g, const struct tfc_budget *budge
   return NULL;
 }
 
+static void begin_anew(struct tfc_guidance *g) {
+  if (!g->tuner || !g->tuner->elite_count) return;
+  struct tfc_tuner *best = best_of(g), *other = best == g->tuner ? g->before : g->tuner;
+  if (other) tfc_tuner_add_samples(other, &g->gone);
+  tfc_tuner_free(other);
+  g->before = best, g->tuner = NULL, g->begun++;
+}
+
 static tfc_status improve(const struct tfc_guidance *g, const struct tfc_budget *budget, struct tfc_solution *solution,
                           struct tfc_score *score, uint64_t *out_evaluations) {
-  if (!g->tuner) return NULL; // nothing was learned of the problem yet
-  return tfc_improve(g->tuner, budget, solution, score, out_evaluations);
+  if (!best_of(g)) return NULL; // nothing was learned of the problem yet
+  return tfc_improve(best_of(g), budget, solution, score, out_evaluations);
 }
 
 static void samples(const struct tfc_guidance *g, struct tfc_guide_samples *out) {
-  *out = (struct tfc_guide_samples){0};
+  *out = g->gone;
+  if (g->before) tfc_tuner_add_samples(g->before, out);
   if (g->tuner) tfc_tuner_add_samples(g->tuner, out);
 }
 
 static tfc_status archive(const struct tfc_guide *guide, const struct tfc_problem *p, uint32_t threads,
                           struct tfc_guidance **guidance, struct tfc_archive *a) {
-  uint32_t parts = *guidance ? 1 + ((*guidance)->tuner != NULL) : 0;
+  uint32_t parts = *guidance ? 1 + (best_of(*guidance) != NULL) : 0;
   const uint32_t now[] = {VERSION, TFC_WEIGHTS};
   uint32_t then[] = {VERSION, TFC_WEIGHTS};
   tfc_archive_bytes(a, then, sizeof then);
@@ -73,8 +95,8 @@ static tfc_status archive(const struct tfc_guide *guide, const struct tfc_proble
   if (!*guidance) TFC_RETURN_IF_ERROR(open_guidance(guide, p, guidance));
   struct tfc_guidance *g = *guidance;
   if (parts < 2) return NULL;
-  if (!g->tuner) TFC_RETURN_IF_ERROR(tfc_tuner_create(p, g->policy, 0, threads, &g->tuner)); // its seed is read below
-  tfc_tuner_archive(g->tuner, a);
+  if (!best_of(g)) TFC_RETURN_IF_ERROR(tfc_tuner_create(p, g->policy, 0, threads, &g->tuner)); // its seed is read below
+  tfc_tuner_archive(best_of(g), a); // of the others only the samples count, which the search keeps
   return NULL;
 }
 
@@ -83,4 +105,5 @@ const struct tfc_guide tfc_guidance_guide = {.open = open_guidance,
                                              .improve = improve,
                                              .samples = samples,
                                              .close = close_guidance,
-                                             .archive = archive};
+                                             .archive = archive,
+                                             .begin_anew = begin_anew};

@@ -1,25 +1,36 @@
 // The policy proposes some placements first, then blocks of them, until a block says that more of them are not worth
-// their evaluations.
+// their evaluations. In a long search it begins anew now and then.
 #include "placer/search/rollouts.h"
+
+#include <math.h>
 
 #include "runtime/base/parallel.h"
 
-#define ROLLOUTS 1000     // placements that a learned policy proposes before the rounds, at most
-#define ROLLOUT_SHARE 0.6 // and at most this share of the evaluations that are left
+#define ROLLOUTS 1000  // a learned policy may propose so many placements before the rounds,
+#define LONG_SHARE 0.3 // or, if that is more, this share of the evaluations that are left,
+#define MOST_ROLLOUTS 10000
+#define ROLLOUT_SHARE 0.6 // but at most this share
 #define TRIED 48          // so many of them are tried first: until then it has hardly learned anything of the problem
 #define BLOCK 16          // the others follow in blocks of this size, as long as they may lead to something
 #define HEADS_TRIED 32    // after so many, each head of the policy has had its turn
 #define WORTHWHILE 0.01 // the policy is ahead if its best step is shorter by this share than the best of the heuristics
-#define BEHIND 0.05     // it is far behind if its best step is longer by this share
+#define PATIENCE 0.05 // until this share of a long search is over, it may be behind: its moves use what it has learned
+#define PATIENT_FROM 10000 // evaluations of such a search
+#define BEHIND 0.05        // it is far behind if its best step is longer by this share
 #define PROGRESS 0.005 // it is learning if its best step became shorter by this share in the last half of its proposals
 #define SHORT_WINDOW 32 // or, in a short search, in the last so many
+#define STUCK 256       // it begins anew if so many proposals brought no PROGRESS,
+#define STUCK_LEFT 640  // and so many are left
 
 // What the policy has proposed so far.
 struct proposals {
   struct tfc_finder *f;
-  struct tfc_score best;                        // of its own placements
-  struct tfc_score after[ROLLOUTS / BLOCK + 2]; // `best` after each block; in a long search the first block has TRIED
-  uint32_t count;                               // of `after`
+  struct tfc_score best;                             // of its own placements
+  struct tfc_score after[MOST_ROLLOUTS / BLOCK + 2]; // `best` after each block; in a long search the first has TRIED
+  uint32_t count;                                    // of `after`
+  struct tfc_score here, mark;                       // the best since it began anew, now and when it last made PROGRESS
+  uint64_t marked;                                   // how many it had proposed then
+  bool patient;                                      // less than PATIENCE of the search is over
   bool small; // the problem is so small that annealing on units needs no starts of a policy
 };
 
@@ -34,7 +45,7 @@ static bool gains(struct tfc_score before, struct tfc_score after, double share)
 // heuristics (`before`): it becomes still shorter with the logarithm of the number of proposals, and no other method
 // finds such starts. No, if it is much longer. In between, and on a small problem, only if the last half of the
 // proposals made it shorter; a short search looks back only SHORT_WINDOW proposals, and gives up a policy that is far
-// behind as soon as each head had its turn.
+// behind as soon as each head had its turn, while a long one is patient.
 static bool may_lead(const struct proposals *o, struct tfc_score before) {
   const bool is_short = tfc_finder_is_short(o->f);
   const uint32_t last = o->count - 1, used = is_short ? o->count * BLOCK : TRIED + last * BLOCK;
@@ -42,6 +53,7 @@ static bool may_lead(const struct proposals *o, struct tfc_score before) {
   const uint32_t back = (window + BLOCK - 1) / BLOCK;
   const bool far = !gains(before, o->best, -BEHIND);
   if (used < TRIED) return used < HEADS_TRIED || !far;
+  if (o->patient) return true;
   if (gains(before, o->best, WORTHWHILE) && !o->small) return true;
   if (far) return false;
   return last < back || gains(o->after[last - back], o->best, PROGRESS);
@@ -51,6 +63,7 @@ static bool may_lead(const struct proposals *o, struct tfc_score before) {
 static tfc_status proposed(void *user, const struct tfc_solution *solution, struct tfc_score score) {
   struct proposals *o = user;
   if (tfc_score_better(score, o->best)) o->best = score;
+  if (tfc_score_better(score, o->here)) o->here = score;
   TFC_RETURN_IF_ERROR(tfc_finder_keep(o->f, solution, score, "auto: policy"));
   return tfc_elite_join(&o->f->course.elite, o->f->p, solution, score);
 }
@@ -67,21 +80,39 @@ static void ask(void *user, uint32_t i) {
   (void)i;
   a->status = f->o->settings.guide->propose(f->guidance, &a->budget, TFC_ELITE / 2, proposed, a->own, &a->used);
 }
-tfc_status tfc_rollouts_ask(struct tfc_finder *f) {
-  uint64_t most = ROLLOUTS;
-  if (tfc_finder_is_over(f)) return NULL;
-  if (f->limit) {
-    const uint64_t part = (uint64_t)(ROLLOUT_SHARE * (double)(f->limit - tfc_finder_spent(f)));
-    if (most > part) most = part;
-    if (!most) return NULL;
+
+// What a policy learns of a problem leads it into one valley, and later proposals hardly ever leave it. So if it makes
+// no more progress, it begins anew: once more costs little in a long search, and the best of several valleys is better.
+// `left`: how many more proposals there will be.
+static void begin_anew_if_stuck(struct proposals *o, uint64_t used, uint64_t left) {
+  const struct tfc_guide *guide = o->f->o->settings.guide;
+  if (gains(o->mark, o->here, PROGRESS)) {
+    o->mark = o->here, o->marked = used;
+  } else if (guide->begin_anew && used - o->marked >= STUCK && left >= STUCK_LEFT) {
+    guide->begin_anew(o->f->guidance);
+    o->here = o->mark = TFC_SCORE_NONE, o->marked = used;
   }
+}
+
+// Returns how many placements the policy may propose.
+static uint64_t most_of(const struct tfc_finder *f) {
+  if (!f->limit) return MOST_ROLLOUTS;
+  const double left = (double)(f->limit - tfc_finder_spent(f));
+  return (uint64_t)fmin(ROLLOUT_SHARE * left, fmin(MOST_ROLLOUTS, fmax(ROLLOUTS, LONG_SHARE * left)));
+}
+
+tfc_status tfc_rollouts_ask(struct tfc_finder *f) {
+  if (tfc_finder_is_over(f)) return NULL;
+  const uint64_t most = most_of(f);
+  if (!most) return NULL;
+  const double begin = tfc_now_s();
   const struct tfc_score before = f->course.best;
-  struct proposals own = {.f = f, .best = TFC_SCORE_NONE};
+  struct proposals own = {.f = f, .best = TFC_SCORE_NONE, .here = TFC_SCORE_NONE, .mark = TFC_SCORE_NONE};
   own.small = f->limit && tfc_finder_is_small(f, f->limit - tfc_finder_spent(f));
   struct asking a = {.own = &own};
   a.budget = (struct tfc_budget){.seed = f->o->seed ^ 0x706f6c, .threads = f->threads, .cancel = &f->stop};
   if (f->deadline > 0) {
-    a.budget.deadline = tfc_now_s() + 0.1 * (f->deadline - tfc_now_s());
+    a.budget.deadline = begin + 0.1 * (f->deadline - begin);
     a.budget.found = tfc_finder_found, a.budget.found_user = f;
   }
   f->at_work = "policy";
@@ -92,6 +123,14 @@ tfc_status tfc_rollouts_ask(struct tfc_finder *f) {
     tfc_parallel_watched(1, 1, ask, &a, tfc_finder_tick, f);
     f->out->evaluations += a.used - used;
     own.after[own.count++] = own.best;
+    const double now = tfc_now_s();
+    double left = (double)(most - a.used), share = f->limit ? (double)a.used / (double)f->limit : 0;
+    if (f->deadline > 0 && now > begin) {
+      left = fmin(left, (double)a.used * (a.budget.deadline - now) / (now - begin));
+      share = fmax(share, (now - begin) / (f->deadline - begin));
+    }
+    own.patient = share < PATIENCE && (!f->limit || f->limit >= PATIENT_FROM);
+    begin_anew_if_stuck(&own, a.used, (uint64_t)fmax(0, left));
   } while (!a.status && a.used < most && own.count < sizeof own.after / sizeof *own.after &&
            !tfc_budget_over(&a.budget) && may_lead(&own, before));
   f->out->learned.after = f->course.best.value;

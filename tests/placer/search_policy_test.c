@@ -9,7 +9,9 @@
 
 struct tfc_guidance {
   uint32_t asked;
-  uint64_t evaluations[80];
+  uint64_t evaluations[700], told;
+  uint64_t anew[40]; // how many placements it had proposed whenever it began anew
+  uint32_t anew_count;
   int64_t better_by; // thousandths: how much shorter the policy's first placement is than the best of the heuristics
   int64_t best;      // of its own placements
   int64_t learns;    // thousandths: how much shorter each later answer makes it
@@ -28,10 +30,11 @@ static tfc_status propose_it(struct tfc_guidance *g, const struct tfc_budget *bu
   struct tfc_finder *f = own->f;
   struct tfc_score score = f->course.best;
   assert_int_equal(count, 4);
-  assert_true(g->asked < 80);
+  assert_true(g->asked < 700);
   if (!g->asked) g->best = score.value - score.value * g->better_by / 1000;
   if (g->asked) g->best -= g->best * g->learns / 1000;
   g->evaluations[g->asked++] = budget->evaluations;
+  g->told += budget->evaluations;
   for (int ms = 0; g->waits && ms < 20000 && !tfc_budget_over(budget); ms++)
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   if (g->waits && !tfc_budget_over(budget)) return tfc_status_make(TFC_INTERNAL, "nobody told the policy to end");
@@ -41,6 +44,7 @@ static tfc_status propose_it(struct tfc_guidance *g, const struct tfc_budget *bu
   // A placement joins the elite with a score that is not its own only if it is the only one that does.
   if (g->asked == 1 && g->better_by > 0) return found(user, &f->out->best, score);
   if (tfc_score_better(score, own->best)) own->best = score;
+  if (tfc_score_better(score, own->here)) own->here = score;
   return tfc_finder_keep(f, &f->out->best, score, "auto: policy");
 }
 static tfc_status improve_it(const struct tfc_guidance *g, const struct tfc_budget *budget, struct tfc_solution *s,
@@ -51,6 +55,10 @@ static tfc_status improve_it(const struct tfc_guidance *g, const struct tfc_budg
 static void samples_of_it(const struct tfc_guidance *g, struct tfc_guide_samples *out) {
   (void)g;
   *out = (struct tfc_guide_samples){.count = 7};
+}
+static void begin_it_anew(struct tfc_guidance *g) {
+  assert_true(g->anew_count < 40);
+  g->anew[g->anew_count++] = g->told;
 }
 static void close_it(struct tfc_guidance *g) {
   assert_ptr_equal(g, &guidance);
@@ -72,23 +80,27 @@ static struct instance far_from_bound(void) {
 }
 
 // The policy proposes 48 placements, then more in blocks of 16: if it is ahead of the heuristics, up to 1,000 or 60 %
-// of what is left; if it is level, as long as it learns; if it is far behind, none. Then it has one job in three at
-// first and one in eight later.
+// of what is left; if it is level, as long as it learns; if it is far behind, none, or in a long search up to 5 % of
+// it. Then it has one job in three at first and one in eight later.
 static void test_policy(void **state) {
   (void)state;
-  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL};
+  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL, begin_it_anew};
   struct instance i = far_from_bound();
-  // The window in which it has to learn is 48 proposals, or half of them: it is over after 96.
+  // The window in which it has to learn is 48 proposals, or half of them: it is over after 96. Of 10,000 evaluations,
+  // 5 % are over after 500 proposals.
   static const struct {
+    uint64_t evaluations;
     int64_t better_by, learns;
-    uint32_t asked;
-  } cases[] = {{-60, 1, 1}, {-40, 0, 4}, {0, 0, 4}, {5, 0, 4}, {-40, 1, 4}, {-40, 2, 61}, {20, 0, 61}};
+    uint32_t asked, anew;
+  } cases[] = {{3300, -60, 1, 1, 0}, {3300, -40, 0, 4, 0},  {3300, 0, 0, 4, 0},   {3300, 5, 0, 4, 0},
+               {3300, -40, 1, 4, 0}, {3300, -40, 2, 61, 0}, {3300, 20, 0, 61, 1}, {10000, -60, 0, 30, 1}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     struct tfc_search_outcome out = {0}, plain = {0};
-    const struct tfc_search_options options = {.evaluations = 20000, .seed = 1, .threads = 1, .settings.guide = &guide};
+    const struct tfc_search_options options = {
+        .evaluations = cases[k].evaluations, .seed = 1, .threads = 1, .settings.guide = &guide};
     guidance = (struct tfc_guidance){.better_by = cases[k].better_by, .learns = cases[k].learns};
     // It proposes the best placement so far, with another score: jobs begin with that score.
-    search(i.problem, 20000, 1, 0, &plain);
+    search(i.problem, cases[k].evaluations, 1, 0, &plain);
     played_count = 0;
     const uint32_t later = cases[k].asked - 1;
     int64_t best = plain.value - plain.value * cases[k].better_by / 1000;
@@ -97,6 +109,8 @@ static void test_policy(void **state) {
     best_found = (struct tfc_score){0, leads ? best : plain.value};
     assert_ok(tfc_search(i.problem, &options, &out));
     if (guidance.asked != cases[k].asked) fail_msg("case %zu: asked %u times", k, guidance.asked);
+    assert_int_equal(guidance.anew_count, cases[k].anew);
+    if (cases[k].anew) assert_int_equal(guidance.anew[0], 48 + 256);
     assert_int_equal(guidance.evaluations[0], 48);
     uint64_t all = 0;
     for (uint32_t n = 0; n < guidance.asked; n++) {
@@ -108,8 +122,10 @@ static void test_policy(void **state) {
     assert_true(out.value == best_found.value && out.learned.samples.count == 7);
     assert_string_equal(out.algorithm, leads ? "auto: policy" : plain.algorithm);
     uint32_t policies = 0;
+    const uint32_t first = cases[k].evaluations < 5000; // there are so few jobs that the first one is the policy's
     for (uint32_t j = 0; j + 1 < played_count; j++) {
-      assert_true((plans[j].method == TFC_METHOD_POLICY) == (j < 24 ? j % 3 == 1 : j % 8 == 1));
+      assert_true((plans[j].method == TFC_METHOD_POLICY) ==
+                  (j + first < 24 ? (j + first) % 3 == 1 : (j + first) % 8 == 1));
       policies += plans[j].method == TFC_METHOD_POLICY;
     }
     // Nobody gained anything, so the policy's moves are part of the last job too.
@@ -203,17 +219,17 @@ static void test_policy(void **state) {
   assert_true(policy_cools(&credits));
 }
 
-// On a small problem the policy is asked for more only if it learns, and what is left goes to one job of annealing, or
-// as much as that gets at most.
+// On a small problem the policy is asked for more only if it learns, once 5 % of a long search are over, and what is
+// left goes to one job of annealing, or as much as that gets at most.
 static void test_policy_of_a_small_problem(void **state) {
   (void)state;
-  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL};
+  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL, NULL};
   // 1,454 evaluations are six and more for each unit and device of the last problem, but not eight.
   static const struct {
     uint64_t evaluations;
     int64_t better_by;
     uint32_t asked, nodes;
-  } cases[] = {{1454, -60, 1, 30}, {1454, 20, 4, 30}, {3500, 20, 4, 30}, {40000, -60, 1, 30}, {1454, 20, 4, 100}};
+  } cases[] = {{1454, -60, 1, 30}, {1454, 20, 4, 30}, {3500, 20, 4, 30}, {40000, -60, 123, 30}, {1454, 20, 4, 100}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     struct instance i = of_size(cases[k].nodes, 5, 2, TFC_OBJECTIVE_STEP);
     struct tfc_search_outcome out = {0}, plain = {0};
@@ -242,7 +258,7 @@ static void test_policy_of_a_small_problem(void **state) {
 // If rollouts left only some hundred evaluations of a longer search, all of these are for the job that cools down.
 static void test_few_left_by_a_policy(void **state) {
   (void)state;
-  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL};
+  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL, NULL};
   struct instance i = far_from_bound();
   const struct tfc_search_options options = {.evaluations = 1454, .seed = 1, .threads = 1, .settings.guide = &guide};
   struct tfc_search_outcome out = {0};
@@ -259,6 +275,36 @@ static void test_few_left_by_a_policy(void **state) {
   instance_free(&i);
 }
 
+// In a longer search it may propose three tenths of what is left. Whenever 256 proposals made its best step since it
+// began shorter by less than 0.5 %, and there are 640 left, it begins anew.
+static void test_policy_that_begins_anew(void **state) {
+  (void)state;
+  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL, begin_it_anew};
+  struct instance i = far_from_bound();
+  static const struct {
+    uint64_t evaluations, least, most; // of its proposals
+    uint32_t anew;
+  } cases[] = {{10000, 2800, 3000, 8}, {1454, 800, 872, 0}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    const struct tfc_search_options options = {
+        .evaluations = cases[k].evaluations, .seed = 1, .threads = 1, .settings.guide = &guide};
+    struct tfc_search_outcome out = {0};
+    search(i.problem, options.evaluations, 1, 0, &out);
+    best_found = (struct tfc_score){0, out.value - out.value * 20 / 1000};
+    tfc_search_outcome_deinit(&out);
+    guidance = (struct tfc_guidance){.better_by = 20};
+    played_count = 0;
+    assert_ok(tfc_search(i.problem, &options, &out));
+    assert_in_range(guidance.told, cases[k].least, cases[k].most);
+    assert_int_equal(guidance.anew_count, cases[k].anew);
+    for (uint32_t n = 1; n < guidance.anew_count; n++)
+      assert_int_equal(guidance.anew[n] - guidance.anew[n - 1], 16 + 256);
+    if (guidance.anew_count) assert_in_range(guidance.told - guidance.anew[guidance.anew_count - 1], 640, 640 + 271);
+    tfc_search_outcome_deinit(&out);
+  }
+  instance_free(&i);
+}
+
 static void cancel_at_policy(void *user, const struct tfc_search_progress *progress) {
   if (strcmp(progress->algorithm, "policy") == 0) atomic_store((atomic_bool *)user, true);
 }
@@ -266,7 +312,7 @@ static void cancel_at_policy(void *user, const struct tfc_search_progress *progr
 // Cancelling and progress are seen while the policy proposes placements.
 static void test_cancelled_policy(void **state) {
   (void)state;
-  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL};
+  static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL, NULL};
   struct instance i = medium(1, 4, TFC_OBJECTIVE_STEP);
   struct tfc_search_outcome out = {0};
   atomic_bool cancel = false;
@@ -288,6 +334,7 @@ static void test_cancelled_policy(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_policy), cmocka_unit_test(test_policy_of_a_small_problem),
+                                     cmocka_unit_test(test_policy_that_begins_anew),
                                      cmocka_unit_test(test_few_left_by_a_policy),
                                      cmocka_unit_test(test_cancelled_policy)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -266,7 +266,8 @@ static void search_alike(const struct tfc_problem *p, const struct tfc_guide *gu
 // of the first 24 too, and with few of them it has no part in the one job that there is.
 static void test_policy_share(void **state) {
   (void)state;
-  static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, samples_of_idle, close_idle, NULL};
+  static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, samples_of_idle, close_idle, NULL,
+                                        NULL};
   struct tfc_random r;
   tfc_random_init(&r, 7);
   struct instance i = random_instance(&r, 300, 4, 0, TFC_OBJECTIVE_STEP);

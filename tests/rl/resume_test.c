@@ -237,8 +237,80 @@ static void other_versions(void **state) {
   instance_free(&i);
 }
 
+static tfc_status note(void *user, const struct tfc_solution *solution, struct tfc_score score) {
+  int64_t *best = user;
+  (void)solution;
+  if (score.value < *best) *best = score.value;
+  return NULL;
+}
+
+static void propose(struct tfc_policy *policy, struct tfc_guidance *g, uint64_t evaluations, int64_t *best) {
+  const struct tfc_budget budget = {.evaluations = evaluations, .seed = 7, .threads = 1};
+  uint64_t used = 0;
+  *best = INT64_MAX;
+  assert_ok(policy->guide.propose(g, &budget, 4, note, best, &used));
+  assert_int_equal(used, evaluations);
+}
+
+// What the policy's moves find from a placement with all units on the first device.
+static struct tfc_solution improved(const struct tfc_problem *p, struct tfc_policy *policy, struct tfc_guidance *g) {
+  const struct tfc_budget budget = {.evaluations = 200, .seed = 8, .threads = 1};
+  struct tfc_solution s = {0};
+  struct tfc_score score = TFC_SCORE_NONE;
+  uint64_t used = 0;
+  assert_ok(tfc_solution_init(&s, p));
+  assert_ok(policy->guide.improve(g, &budget, &s, &score, &used));
+  return s;
+}
+
+// A policy that begins anew proposes other placements. Its moves, and a state that is kept, use what led to the best
+// one, and all samples count.
+static void begins_anew(void **state) {
+  (void)state;
+  enum { PROPOSALS = 200 };
+  struct instance i = problem(7, 120, 3, 0, TFC_OBJECTIVE_STEP);
+  struct tfc_policy *policy = NULL;
+  struct tfc_guidance *g = NULL, *plain = NULL, *read = NULL;
+  struct tfc_guide_samples samples = {0};
+  int64_t first, second, head;
+  assert_ok(tfc_policy_untrained(3, &policy));
+  assert_ok(policy->guide.open(&policy->guide, i.problem, &g));
+  assert_ok(policy->guide.open(&policy->guide, i.problem, &plain));
+  policy->guide.begin_anew(g); // there is nothing to forget yet
+  propose(policy, g, PROPOSALS, &first);
+  propose(policy, plain, PROPOSALS, &second);
+  assert_true(first == second);
+  policy->guide.begin_anew(g);
+  propose(policy, g, 1, &head); // the first head, which was also tried first
+  assert_true(head >= first);
+  struct tfc_solution a = improved(i.problem, policy, g), b = improved(i.problem, policy, plain);
+  assert_same_solution(i.problem, &a, &b);
+  propose(policy, g, PROPOSALS - 1, &second);
+  assert_true(first != second); // other random numbers
+  policy->guide.begin_anew(g);
+  propose(policy, g, 1, &head);
+  policy->guide.samples(g, &samples);
+  assert_int_equal(samples.count, 2 * PROPOSALS + 1);
+  assert_true(samples.entropy > 0 && samples.entropy < 1);
+  struct tfc_text text = {0};
+  struct tfc_archive out = {.out = &text};
+  assert_ok(policy->guide.archive(&policy->guide, i.problem, 1, &g, &out));
+  struct tfc_archive in = {.rest = {text.data, text.size}};
+  assert_ok(policy->guide.archive(&policy->guide, i.problem, 1, &read, &in));
+  assert_false(in.broken || in.rest.size);
+  struct tfc_solution c = improved(i.problem, policy, g), d = improved(i.problem, policy, read);
+  assert_same_solution(i.problem, &c, &d);
+  struct tfc_solution *const all[] = {&a, &b, &c, &d};
+  for (int k = 0; k < 4; k++) tfc_solution_deinit(all[k]);
+  tfc_text_deinit(&text);
+  policy->guide.close(g), policy->guide.close(plain), policy->guide.close(read);
+  tfc_policy_free(policy);
+  instance_free(&i);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(at_every_state), cmocka_unit_test(in_the_midst),
-                                     cmocka_unit_test(refusals), cmocka_unit_test(other_versions)};
+                                     cmocka_unit_test(refusals), cmocka_unit_test(other_versions),
+                                     cmocka_unit_test(begins_anew)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
