@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/exec/plan/order_heap.h"
+#include "runtime/exec/order_heap.h"
 #include "runtime/graph/op_def.h"
 
 enum { UNKNOWN_DIM = 32 }; // what an unknown dimension of a placeholder is taken for
