@@ -2,6 +2,7 @@
 // script. gnuplot reads and writes files in memory instead of pipes, so that neither process can block the other.
 #include "reports/plot.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <spawn.h>
@@ -47,9 +48,12 @@ static void add_cell(struct tfc_text *out, const struct tfc_cell *cell) {
   case TFC_CELL_REAL: tfc_text_printf(out, "%.12g", cell->real); break;
   case TFC_CELL_TEXT:
     tfc_text_printf(out, "\"");
-    for (size_t i = 0; i < cell->text.size; i++) { // characters that would end the line of a datablock
+    // Whole characters only. A text of many megabytes takes gnuplot minutes.
+    size_t size = cell->text.size < TFC_SHOWN_WORD ? cell->text.size : TFC_SHOWN_WORD;
+    while (size && size < cell->text.size && ((unsigned char)cell->text.data[size] & 0xc0) == 0x80) size--;
+    for (size_t i = 0; i < size; i++) { // characters that would end the line of a datablock, and gnuplot's quotes
       char c = cell->text.data[i];
-      bool odd = c == '"' || c == '\\' || (unsigned char)c < ' ';
+      bool odd = c == '"' || c == '\\' || c == '`' || (unsigned char)c < ' ';
       tfc_text_add(out, odd ? TFC_STR("'") : (tfc_str){&c, 1});
     }
     tfc_text_printf(out, "\"");
@@ -280,8 +284,11 @@ static tfc_status make_colours(struct tfc_store *store, const struct tfc_query_a
     tfc_text_printf(out, "family_%u = \" ", f);
     for (uint32_t r = 0; r < ops.row_count; r++) {
       tfc_str op = tfc_table_cell(&ops, r, 0)->text;
-      bool plain = op.size > 0;
-      for (size_t i = 0; i < op.size; i++) plain &= op.data[i] != '"' && op.data[i] != '\\' && op.data[i] > ' ';
+      // The words become part of gnuplot's program, in which "`" runs a command: so only characters that TensorFlow's
+      // own types have. Others get the colour of what belongs to no family.
+      bool plain = op.size > 0 && op.size <= TFC_SHOWN_WORD;
+      for (size_t i = 0; i < op.size && plain; i++)
+        plain = op.data[i] && (isalnum((unsigned char)op.data[i]) || strchr("_>.-", op.data[i]));
       if (plain && tfc_palette_family(op) == f) tfc_text_printf(out, "%.*s ", TFC_STR_ARG(op));
     }
     tfc_text_printf(out, "\"\n");

@@ -143,6 +143,34 @@ static void test_plot_data(void **state) {
   tfc_plot_deinit(&plot);
 }
 
+// Names are part of what gnuplot is given, and a database may come from a stranger: none of them is run as a command,
+// and a long one is cut.
+static void test_names_in_plots(void **state) {
+  (void)state;
+  struct tfc_query_args args;
+  char sql[1024], file[96];
+  snprintf(file, sizeof file, "%s/made", folder);
+  snprintf(sql, sizeof sql,
+           "UPDATE node SET op = '`touch${IFS}%s`' WHERE op = 'MatMul'; "
+           "UPDATE node SET name = '`touch ' || '%s`' WHERE node_id = 1; "
+           "UPDATE device SET name = '`touch %s`' WHERE device_id = 0; "
+           "UPDATE node SET op = replace(hex(zeroblob(100000)), '0', 'x') WHERE node_id = 2",
+           file, file, file);
+  struct tfc_store *other = open_changed("names", sql);
+  assert_ok(tfc_report_focus(other, sample.run_id, &args));
+  static const char *const names[] = {"cost_by_op", "cost_by_scope", "utilisation", "roofline", "memory"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct tfc_plot plot = {0};
+    assert_ok(tfc_plots_draw(other, &names[i], 1, &args, (struct tfc_plot_scale){1e-3, "ms"}, &plot));
+    if (!plot.svg.size && !plot.left_out) fail_msg("no picture of %s: %s", names[i], plot.note.data);
+    if (i == 0 && !strstr(plot.svg.data, "made'")) fail_msg("the type is not in the picture");
+    assert_int_equal(access(file, F_OK), -1);
+    assert_true(plot.svg.size < 1000000);
+    tfc_plot_deinit(&plot);
+  }
+  tfc_store_close(other);
+}
+
 static void test_all_plots_are_drawn(void **state) {
   (void)state;
   size_t wide = 0, narrow = 0;
@@ -695,6 +723,7 @@ int main(void) {
       cmocka_unit_test(test_busy_from_operations),
       cmocka_unit_test(test_bytes_from_transfers),
       cmocka_unit_test(test_plot_data),
+      cmocka_unit_test(test_names_in_plots),
       cmocka_unit_test(test_all_plots_are_drawn),
       cmocka_unit_test(test_timeline),
       cmocka_unit_test(test_page_loads_nothing),
