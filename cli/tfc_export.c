@@ -236,7 +236,11 @@ static void say_step(const struct tfc_placement *p, bool graph_format) {
   if (!p || !graph_format || !isfinite(p->step_median_us)) return;
   const char *ordered = tfc_show_us(a, p->step_median_us);
   if (p->step_label == TFC_LABEL_MODELLED) strcat(a, " (simulated)");
-  if (isfinite(p->unordered_median_us))
+  const bool one_time = !(p->unordered_median_us < p->step_median_us || p->unordered_median_us > p->step_median_us);
+  if (isfinite(p->unordered_median_us) && one_time) // several tasks ran it, and each ordered its own operations
+    tfc_say("A step takes %s (median of %llu) in an order of the runtime's own.", ordered,
+            (unsigned long long)p->unordered_count);
+  else if (isfinite(p->unordered_median_us))
     tfc_say("A step takes %s (median of %llu) in an order of the runtime's own; with the order of operations that the "
             "placement file holds, and a graph cannot carry, %s.",
             tfc_show_us(b, p->unordered_median_us), (unsigned long long)p->unordered_count, ordered);

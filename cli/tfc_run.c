@@ -269,10 +269,19 @@ static int check(const struct run_options *o) {
   return -1;
 }
 
+// The folder without the slashes at its end, as in "run/"; the caller frees it. NULL: none was given, or out of memory.
+static char *folder_of(const char *path) {
+  size_t size = path ? strlen(path) : 0;
+  while (size > 1 && path[size - 1] == '/') size--;
+  return size ? tfc_format("%.*s", (int)size, path) : NULL;
+}
+
 int main(int argc, char **argv) {
   tfc_program_start("tfc-run", argv);
   struct run_options o = {.db = "tfc.db", .steps = 10, .warmup = 2, .restarts = -1};
   int code = tfc_flags_parse(&program, argc, argv, &o, NULL);
+  char *folder = folder_of(o.supervise);
+  if (folder) o.supervise = folder;
   if (code < 0) {
     tfc_program_set_output(o.common.quiet, o.common.verbose, (tfc_color)o.common.color);
     code = check(&o);
@@ -291,6 +300,6 @@ int main(int argc, char **argv) {
     }
     code = tfc_program_finish(tfc_program_fail(s));
   }
-  free(o.fetches.items), free(o.targets.items), free(o.inits.items), free(o.feeds.items);
+  free(folder), free(o.fetches.items), free(o.targets.items), free(o.inits.items), free(o.feeds.items);
   return code;
 }

@@ -100,6 +100,10 @@ static tfc_status make_document(struct tfc_elsewhere *r, const struct tfc_elsewh
   p->seed = r->o->search.seed, p->evaluations = r->evaluations;
   p->value_us = p->step_median_us = q.median, p->step_q1_us = q.q1, p->step_q3_us = q.q3;
   p->value_ps = p->step_ps = 0, p->step_count = steps;
+  if (r->o->settings->ask) { // each task ordered its own operations: the document's order was not used
+    p->unordered_median_us = q.median, p->unordered_q1_us = q.q1, p->unordered_q3_us = q.q3;
+    p->unordered_count = steps;
+  }
   p->value_label = p->step_label = tfc_command_label(r->program);
   p->bound_us = (double)NAN, p->bound_ps = 0;
   for (uint32_t d = 0; d < p->device_count; d++) p->devices[d].label = tfc_command_label(r->program);

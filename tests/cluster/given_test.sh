@@ -82,8 +82,9 @@ refused 3 'nowhere' --checkpoint "$out/nowhere"
 refused 2 '.--placement does not go with --replicas' --placement "$out/placed.json" --replicas 2
 
 # What --supervise has saved is newer than the checkpoint of the first start.
-tasks 2 --steps 2 --checkpoint "$out/three" --supervise "$out/run" >/dev/null || fail 'the first start'
+tasks 2 --steps 2 --checkpoint "$out/three" --supervise "$out/run/" >/dev/null || fail 'the first start'
 said 'three: [0-9]* of' || fail 'the first start: the checkpoint is not restored'
+said '/run/model.ckpt-2: [0-9]* variables saved' || fail 'the first start: the name of the checkpoint'
 loss=$(tasks 2 --steps 4 --checkpoint "$out/three" --supervise "$out/run") || fail 'the second start'
 said 'model.ckpt-2: [0-9]* variables restored' || fail 'the second start: what was saved is not restored'
 ! said 'three: ' || fail 'the second start: the checkpoint is restored again'

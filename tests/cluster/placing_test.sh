@@ -50,6 +50,12 @@ place other --evaluate single:/job:worker/task:1/device:CPU:0 || fail 'one task 
 "$build/bin/tfc-export" -q --placement "$out/found.json" --graph $graph --out "$out/placed.pb" --format graphdef >"$out/log" 2>&1 &&
   "$build/bin/tfc-export" -q --placement "$out/found.json" --out "$out/cluster.json" --format clusterspec >>"$out/log" 2>&1 ||
   fail 'it cannot be exported'
+# Each task orders its own operations, so the time that was measured is that of the graph.
+"$build/bin/tfc-export" --placement "$out/found.json" --graph $graph --out "$out/again.pb" --format graphdef >"$out/log" 2>&1 ||
+  fail 'it cannot be exported again'
+grep -q "(median of [0-9]*) in an order of the runtime's own\.$" "$out/log" || fail 'what a step of the graph takes is not said'
+mpirun_here 2 "$build/bin/tfc-run" --graph $graph --placement "$out/found.json" --cluster worker=2 --steps 3 >"$out/log" 2>&1 ||
+  fail 'it does not run'
 mpirun_here 2 "$build/bin/tfc-run" --graph "$out/placed.pb" --cluster "$out/cluster.json" --steps 3 >"$out/log" 2>&1 ||
   fail 'what was exported does not run'
 
