@@ -119,19 +119,20 @@ static tfc_status string_length(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Joins the inputs element by element; they have one shape, or are scalars, which are repeated.
+// Joins the inputs element by element; they have one shape, or are scalars, which are repeated. Nothing joined is one
+// empty string.
 static tfc_status string_join(struct tfc_kernel_ctx *ctx) {
   tfc_str separator = tfc_node_attr_string(ctx->graph, ctx->node, "separator", "");
-  const struct tfc_tensor *like = ctx->inputs[0];
+  const struct tfc_shape scalar = TFC_SHAPE_SCALAR, *like = &scalar;
   struct tfc_tensor *y = NULL;
   for (uint32_t k = 0; k < ctx->input_count; k++)
     if (ctx->inputs[k]->shape.rank != 0) {
-      TFC_KERNEL_CHECK(like->shape.rank == 0 || tfc_shape_equal(&like->shape, &ctx->inputs[k]->shape),
-                       "Input shapes do not match: %s vs. %s", tfc_shape_show(&like->shape, (char[TFC_SHAPE_TEXT]){0}),
+      TFC_KERNEL_CHECK(like->rank == 0 || tfc_shape_equal(like, &ctx->inputs[k]->shape),
+                       "Input shapes do not match: %s vs. %s", tfc_shape_show(like, (char[TFC_SHAPE_TEXT]){0}),
                        tfc_shape_show(&ctx->inputs[k]->shape, (char[TFC_SHAPE_TEXT]){0}));
-      like = ctx->inputs[k];
+      like = &ctx->inputs[k]->shape;
     }
-  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, &like->shape, &y));
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(ctx, 0, TFC_STRING, like, &y));
   for (int64_t i = 0; i < tfc_tensor_elements(y); i++) {
     struct tfc_text text = {0};
     for (uint32_t k = 0; k < ctx->input_count; k++) {
