@@ -401,11 +401,41 @@ static void test_kernels_fit_the_processor(void **state) {
 #endif
 }
 
+// Devices of CPUs are opened from cpu:0 on, up to the last one that is named, in whatever order; GPUs one by one.
+static void test_devices_of_a_task(void **state) {
+  (void)state;
+  static const struct {
+    const char *names, *task, *list;
+  } cases[] = {
+      {"/job:worker/task:0/device:CPU:0,/job:worker/task:0/device:CPU:3", "/job:worker/task:0", "cpu:0-3"},
+      {"/job:worker/task:0/device:CPU:2,/job:worker/task:0/device:CPU:1", "/job:worker/task:0", "cpu:0-2"},
+      {"/job:worker/task:*/device:CPU:1,/job:worker/task:0/device:CPU:7", "/job:worker/task:1", "cpu:0-1"},
+      {"/job:worker/task:*/device:CPU:*", "/job:worker/task:1", "cpu:0"},
+      {"/job:worker/task:0/device:CPU:5", "/job:worker/task:1", "cpu:0"},
+      {"/job:worker/task:0/device:GPU:1,/job:worker/task:0/device:CPU:2", "/job:worker/task:0", "cpu:0-2,gpu:1"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *list = NULL;
+    assert_ok(cli_task_devices(cases[i].names, cases[i].task, &list));
+    assert_string_equal(list, cases[i].list);
+    free(list);
+  }
+  char *list = NULL;
+  assert_fails(cli_task_devices("/job:worker/task:0/device:TPU:0", "/job:worker/task:0", &list), TFC_INVALID_ARGUMENT,
+               "CPU:N or GPU:N");
+  assert_fails(cli_task_devices("cpu:0", "/job:worker/task:0", &list), TFC_INVALID_ARGUMENT, "/device:TYPE:N");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_help),      cmocka_unit_test(test_kernels_fit_the_processor),
-                                     cmocka_unit_test(test_paragraph), cmocka_unit_test(test_log),
-                                     cmocka_unit_test(test_progress),  cmocka_unit_test(test_descriptions),
-                                     cmocka_unit_test(test_cores),     cmocka_unit_test(test_cores_of_workers),
-                                     cmocka_unit_test(test_started),   cmocka_unit_test(test_specs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_devices_of_a_task),
+                                     cmocka_unit_test(test_help),
+                                     cmocka_unit_test(test_kernels_fit_the_processor),
+                                     cmocka_unit_test(test_paragraph),
+                                     cmocka_unit_test(test_log),
+                                     cmocka_unit_test(test_progress),
+                                     cmocka_unit_test(test_descriptions),
+                                     cmocka_unit_test(test_cores),
+                                     cmocka_unit_test(test_cores_of_workers),
+                                     cmocka_unit_test(test_started),
+                                     cmocka_unit_test(test_specs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
