@@ -5,7 +5,9 @@
 #include "runtime/device/runner.h"
 #include "runtime/exec/dynamic/kernels.h"
 
-// Products of more rows read and write the sum rarely enough, beside what they compute.
+// A product's k is the number of its factors' rows. Each element of the sum is read and written (8 bytes) for 2 k FLOP:
+// in memory that takes, at the 24 GB/s and 118 GFLOP/s of a core of an AMD EPYC with AVX-512, a third of a nanosecond
+// beside 2.2 at 128 rows. Products of more rows lose less than a sixth, and need not wait for others.
 enum { MOST_ROWS = 128 };
 
 static bool is_matrix(const struct tfc_run_value *v) {

@@ -34,9 +34,10 @@ bool tfc_pieces_pay(const struct tfc_patches *p) {
   return pieces > 1 && rows_of(p) * pieces * 15 <= positions * 8;
 }
 
-// Few filters are read in place: a packed panel of them would be mostly zeros.
+// Few filters are read in place: a packed panel of them would be mostly zeros. 64 are one tile of a wide panel.
 bool tfc_pieces_read_in_place(int64_t filters) {
-  return filters % 16 == 0 && filters <= 64;
+  enum { WIDE = 48, MOST = 64, MOST_OF_NARROW = 32 };
+  return filters % 16 == 0 && filters <= (tfc_gemm_panel() < WIDE ? MOST_OF_NARROW : MOST);
 }
 
 // Whether an image is packed: one with many channels is on too many pages of memory to be read in place, and many
