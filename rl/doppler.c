@@ -40,15 +40,15 @@ struct doppler {
   uint32_t *waiting;                       // [unit] producers that are not placed
   uint32_t *ready, ready_count, *position; // [unit] a set without order; position: the index of a unit in it
   bool *placed;
-  double *entered, *left;      // [unit] the sum of shares when it became ready, and when it was selected
-  bool *credited;              // [unit] true: the unit was chosen by a random draw, false: it was the best one
+  double *entered, *left;      // [unit] the sum of shares when the unit became ready, and when it was selected
+  bool *credited;              // [unit] true: the unit was chosen by a random draw, false: it had the best score
   double *free_at, *committed; // [device]
   double *end;                 // [unit]
-  double *arrival;             // [net, device] when its tensor arrives there; NaN: it was not sent
+  double *arrival;             // [net, device] when the net's tensor arrives on the device; NaN: it was not sent
   float *state;                // [unit, device, STATE]
-  float *mask, *weight;        // mask [unit, device]: 0, or a large negative number if it is not allowed; weight: the
-                               // advantage of the choice
-  float *selection;            // [unit, 1] advantage times the derivative of the logarithm of the probability
+  float *mask, *weight; // mask [unit, device]: 0, or a large negative number if the unit is not allowed there; weight:
+                        // the advantage of the choice
+  float *selection; // [unit, 1] advantage times the derivative of the logarithm of the probability
 };
 
 static tfc_status prepare(struct doppler *d) {

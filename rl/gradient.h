@@ -15,10 +15,12 @@ struct tfc_gradient {
   double mean[TFC_WEIGHTS];
   double scale; // mean absolute advantage of the blocks so far, newer ones count more; 0: none yet
 };
-// Computes the advantages of the samples of one block: [count] the logarithm of the mean of the others' times minus
-// that of its own. NaN times (nothing was measured) get 0 and do not count; so does a time without others.
+// Computes the advantages of the samples of one block: [count] the logarithm of the mean of the other samples' times
+// minus the logarithm of the sample's own time. A sample that was not measured (its time is NaN) gets 0 and does not
+// count for the others. A sample that was measured alone gets 0.
 void tfc_gradient_advantages(const double *times, uint32_t count, double *out_advantage);
-// Makes one step. weights [count]: those of the samples, drawn around the mean; times [count] as above.
+// Moves the mean by one block. weights [count]: the samples' weights, drawn around the mean; times [count]: their
+// measured times, as above.
 void tfc_gradient_step(struct tfc_gradient *gradient, const float *const *weights, const double *times, uint32_t count);
 
 #endif

@@ -11,9 +11,9 @@ struct tfc_guidance {
   const struct tfc_policy *policy;
   const struct tfc_problem *problem;
   struct tfc_tuner *tuner;       // made by the first `propose`, with the seed and the threads of its budget
-  struct tfc_tuner *before;      // the best of those that were used before `propose` began anew; NULL: none
-  uint32_t begun;                // how often it began anew
-  struct tfc_guide_samples gone; // of those tuners that were not the best
+  struct tfc_tuner *before;      // the best of the tuners that were used before `propose` began anew; NULL: none
+  uint32_t begun;                // how often `propose` began anew
+  struct tfc_guide_samples gone; // of all earlier tuners but `before`
 };
 
 // The tuner that found the best placement; NULL: there is none yet.

@@ -15,7 +15,7 @@
 struct tfc_policy_seen { // a graph of the training set, or a family of generated graphs
   char *name, *sha256;   // sha256 of the cost graph's file; for a family, of the cost graphs of all its graphs together
 };
-// Weights that searches found while they improved a policy. Any thread may add some; `lock` guards the record.
+// Weights that searches found while they improved a policy. Any thread may add weights; `lock` guards the record.
 struct tfc_policy_notes {
   pthread_mutex_t lock;
   float (*head)[TFC_WEIGHTS]; // the newest last
@@ -44,7 +44,8 @@ void tfc_policy_archive_notes(const struct tfc_policy *policy, struct tfc_archiv
 // Makes a new policy: the noted weights, then the policy's heads, up to the largest number of heads.
 TFC_MUST_USE tfc_status tfc_policy_learned(const struct tfc_policy *policy, struct tfc_policy **out);
 
-// `path` only names the document in messages. INVALID_ARGUMENT: it is no policy, or one for other features.
+// `path` only names the document in messages. INVALID_ARGUMENT: the document is no policy, or a policy for other
+// features.
 TFC_MUST_USE tfc_status tfc_policy_parse(tfc_str json, const char *path, struct tfc_policy **out);
 TFC_MUST_USE tfc_status tfc_policy_read(const char *path, struct tfc_policy **out);
 TFC_MUST_USE tfc_status tfc_policy_format(const struct tfc_policy *policy, struct tfc_text *out);

@@ -20,7 +20,7 @@ struct tfc_rival {
   struct tfc_solution *samples; // [batch]
   struct tfc_result *results;   // [batch]
   // [batch] the cost of each sample that was evaluated last: its value divided by the time of all work in sequence. For
-  // a sample that could not run it is at least twice `worst`.
+  // a placement that could not run it is at least twice `worst`.
   double *cost;
   uint32_t batch;
   uint64_t used, limit;
@@ -31,7 +31,7 @@ TFC_MUST_USE tfc_status tfc_rival_init(struct tfc_rival *r, const struct tfc_pro
                                        struct tfc_evaluator *evaluator, const struct tfc_budget *budget, uint32_t batch,
                                        struct tfc_solution *out);
 void tfc_rival_deinit(struct tfc_rival *r);
-// Returns how many placements of a batch the budget still allows; 0: it is spent.
+// Returns how many placements of a batch the budget still allows; 0: the budget is spent.
 uint32_t tfc_rival_room(const struct tfc_rival *r);
 // Moves units of the first `count` samples if memory limits or missing links require it, evaluates these samples, fills
 // `cost`, and keeps the best.

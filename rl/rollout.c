@@ -40,14 +40,14 @@ struct tfc_rollout {
   double *gap_begin;      // [gap * stride + device] when the device is idle before `free_at`; GAPS of these are known
   double *gap_end;
   uint64_t *memory;     // [device]
-  uint32_t *readers;    // [row * stride + device] number of placed units there that read the net of this row
-  double *share;        // [row * stride + device] net_weight times the share of its readers that these are
+  uint32_t *readers;    // [row * stride + device] number of units placed on the device that read the net of this row
+  double *share;        // [row * stride + device] net_weight times `readers` over the number of the net's readers
   uint32_t *of_kind;    // [kind * stride + device]
   uint32_t *kind_count; // [kind]
   uint32_t *units;      // [device] number of units
-  double *there_at;     // [tensor * stride + device] when it is there; not a number: it was not sent there
-  uint32_t *device;     // [unit] or TFC_NONE
-  uint32_t *kin;        // [kind] the device of the last placed unit of this kind, or TFC_NONE
+  double *there_at; // [tensor * stride + device] when the tensor is on the device; not a number: it was not sent there
+  uint32_t *device; // [unit] or TFC_NONE
+  uint32_t *kin;    // [kind] the device of the last placed unit of this kind, or TFC_NONE
   // States at STATES positions of the order, for runs that only place a few units anew: what lies before these units is
   // as in the run before, as far as the given placement is.
   unsigned char *kept_states; // [STATES * state_size]; NULL: there are none (yet)
@@ -56,12 +56,12 @@ struct tfc_rollout {
   // State of one decision.
   float *feature; // [feature * stride + device]
   float *score;
-  float weights[TFC_GATE_COUNT][WEIGHT_ROW]; // of this run; rows are filled up with zeros
+  float weights[TFC_GATE_COUNT][WEIGHT_ROW]; // the weights of this run; rows are filled up with zeros
   double *start, *end, *ready, *fetch, *inputs, *siblings, *readers_there, *occupied;
   double *from, *time; // what `start` is the soonest for
   uint32_t looked_at;  // the node that `start` is for
   uint32_t *pace_now;  // [device] which slowdown the device has for the unit that is placed next, as
-  double *pace;        // [device] its factor
+  double *pace;        // [device] the factor of the device's times
   bool *may;
 };
 

@@ -5,10 +5,10 @@
 //   tfc_rollout_create(scene, &r);
 //   tfc_rollout_run(r, weights, &(struct tfc_rollout_options){.temperature = 0.1, .random = &random}, device);
 //
-// Each thread needs its own. A run allocates memory in two cases only: to repair a placement that breaks a memory
-// limit, and in the first run with kept units, which saves the schedule of the units before the first free one; later
-// runs begin with that. The times are estimates in which transfers do not wait for each other; the value of the result
-// comes from the simulator.
+// Each thread needs a rollout of its own. A run allocates memory in two cases only: to repair a placement that breaks a
+// memory limit, and in the first run with kept units, which saves the schedule of the units before the first free one;
+// later runs begin with that. The times are estimates in which transfers do not wait for each other; the value of the
+// result comes from the simulator.
 #ifndef TFC_RL_ROLLOUT_H
 #define TFC_RL_ROLLOUT_H
 
@@ -49,7 +49,7 @@ enum { TFC_WEIGHTS = TFC_FEATURE_COUNT * TFC_GATE_COUNT }; // score = sum over g
 
 struct tfc_choice { // a unit, and the devices where it may go
   uint32_t unit, device_count;
-  const bool *may;      // [device] it may go there
+  const bool *may;      // [device] the unit may go to the device
   const float *feature; // [feature * device_count + device], only for allowed devices
   const float *score;   // [device], only for allowed devices
   uint32_t device;      // the device that was chosen

@@ -34,33 +34,33 @@ struct tfc_scene_input {           // an input of a node
   uint32_t tensor, producer, unit; // unit: the producer's
 };
 struct tfc_scene_need { // a net that a unit reads
-  double weight, wire;  // its `net_weight`; its `wire`, 0 where that is NULL
-  uint32_t net, source; // source: the unit that produces it
-  uint32_t row, fan;    // its `net_row`; number of units that read it
+  double weight, wire;  // the net's `net_weight`, and its tensor's `wire` (0 if the scene has no `wire`)
+  uint32_t net, source; // source: the unit that produces the net
+  uint32_t row, fan;    // the net's `net_row`; number of units that read the net
 };
 
 struct tfc_scene {
   const struct tfc_problem *problem;
   uint32_t *order;     // [node] producers first, longest remaining path first
   float *gate;         // [unit * TFC_GATE_COUNT]
-  double *own;         // [unit] mean time over the devices that may run it, ps
-  double *fastest;     // [unit] the shortest of these times
+  double *own;         // [unit] mean of the unit's times on the devices that may run it, ps
+  double *fastest;     // [unit] the unit's time on the fastest of these devices, ps
   float *net_weight;   // [net] mean time on the wire, ps
-  double *need_weight; // [unit] sum of net_weight over the nets that it reads
+  double *need_weight; // [unit] sum of net_weight over the nets that the unit reads
   double *wire;        // [tensor] ps on the wire, the same between any two devices; NULL: links differ or are missing
   uint8_t occupies;    // with `wire`: whom transfers occupy (enum tfc_occupies)
   uint32_t *source;    // [net] the unit that produces the net
   struct tfc_scene_input *input; // as the graph's `input`
   struct tfc_scene_need *need;   // as the problem's `need`
-  uint32_t *net_row;   // [net] from 1: a number of its own, if some unit is placed after a reader of the net and asks
-                       // where that is: another reader, or the source. 0: there is none
-  uint32_t row_count;  // rows, with row 0
-  bool *read_before;   // [unit] a unit that reads one of its nets is placed before it
-  uint32_t *first;     // [unit] the position of its first node in `order`: units are placed in the order of these
-  double *made_weight; // [unit] sum of net_weight over the nets that it makes
+  uint32_t *net_row;  // [net] the row in which a rollout counts where the net's readers have been placed, from 1 on.
+                      // 0: nobody asks, because the net has one reader, which is placed after the net's source
+  uint32_t row_count; // rows, with row 0
+  bool *read_before;  // [unit] another unit, which reads a net of this one, is placed first
+  uint32_t *first; // [unit] the position of its first node in `order`: units are placed in the order of these positions
+  double *made_weight; // [unit] sum of net_weight over the nets that the unit makes
   uint32_t stride;     // device_count, rounded up to whole vectors
-  bool *may;           // [unit * stride + device] the problem allows it
-  uint32_t *may_count; // [unit] on how many devices
+  bool *may;           // [unit * stride + device] the problem allows the unit on the device
+  uint32_t *may_count; // [unit] number of devices on which the problem allows the unit
   double
       *first_time; // [unit * stride + device] ps of the unit's first node in `order`; where it may not go, any number
   uint32_t *kind;  // [unit] units of one kind hold and send the same bytes, and so do their neighbours
@@ -68,7 +68,8 @@ struct tfc_scene {
   tfc_device_id *device; // [device] devices sorted by their properties, not by their position in the machine
   double *pace;          // [device * paces + k] by how much operations take longer while k + 1 devices are busy
   uint32_t paces;
-  float *speed;      // [(unit * stride + device) * paces + k] tfc_scene_speed of these; NULL: it would be too large
+  float *speed; // [(unit * stride + device) * paces + k] what tfc_scene_speed returns for these; NULL: the table would
+                // be too large
   double path, work; // ps: critical path; sum of all units' mean times
   double span;       // ps: the larger of the critical path and the work of one device
   bool has_pins;

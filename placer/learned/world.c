@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "placer/learned/private.h"
+#include "runtime/base/union_find.h"
 #include <stdio.h>
 
 void tfc_learned_world_deinit(struct tfc_learned_world *w) {
@@ -15,27 +16,22 @@ void tfc_learned_world_deinit(struct tfc_learned_world *w) {
   *w = (struct tfc_learned_world){0};
 }
 
-static uint32_t wire_root(const uint32_t *join, uint32_t wire) {
-  while (join[wire] != wire) wire = join[wire];
-  return wire;
-}
-
-// Returns, for each wire, the wire that it is merged with. Two wires are merged if, in the traces, a transfer on one
-// waited for the end of a transfer on the other at least 3 times, and transfers on both overlapped at most a twentieth
-// as often: then they are probably one and the same wire.
+// Returns the sets of wires that are merged (runtime/base/union_find.h). Two wires are merged if, in the traces, a
+// transfer on one waited for the end of a transfer on the other at least 3 times, and transfers on both overlapped at
+// most a twentieth as often: then they are probably one and the same wire.
 static uint32_t *join_wires(const struct tfc_learned *l) {
   const struct tfc_problem *p = l->problem;
   const uint32_t pairs = p->device_count <= TFC_LEARNED_MOST_PAIRED && !l->alike ? tfc_learned_pair_count(p) : 0;
   uint32_t *join = malloc((p->wire_count + 1u) * sizeof *join);
   if (!join) return NULL;
-  for (uint32_t w = 0; w <= p->wire_count; w++) join[w] = w;
+  tfc_union_find_init(join, p->wire_count + 1u);
   for (uint32_t a = 0; a < pairs; a++)
     for (uint32_t b = 0; b < a; b++) {
       const uint32_t seen = l->shared[(size_t)a * pairs + b] + l->shared[(size_t)b * pairs + a];
       const uint32_t beside = l->overlapped[(size_t)a * pairs + b] + l->overlapped[(size_t)b * pairs + a];
       const uint32_t x = p->pair[a].wire, y = p->pair[b].wire;
       if (x == TFC_NONE || y == TFC_NONE || x == y || seen < 3 || 20 * beside > seen) continue;
-      join[wire_root(join, x)] = wire_root(join, y);
+      tfc_union_find_join(join, y, x);
     }
   return join;
 }
@@ -88,7 +84,7 @@ static tfc_status make_machine(const struct tfc_learned *l, const struct tfc_pro
       if (pair->wire == TFC_NONE) {
         x.wire = TFC_STR("none");
       } else {
-        x.wire = (tfc_str){name, (size_t)snprintf(name, sizeof name, "wire%u", wire_root(join, pair->wire))};
+        x.wire = (tfc_str){name, (size_t)snprintf(name, sizeof name, "wire%u", tfc_union_find_root(join, pair->wire))};
       }
       free(curve);
       if (!(curve = malloc((x.curve_count + 1u) * sizeof *curve))) TFC_TRY(s, tfc_status_no_memory(NULL));

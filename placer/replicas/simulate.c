@@ -34,7 +34,7 @@ static void tell(struct times *t, struct tfc_replicas_result *out) {
 static void consider_link(struct tfc_replicas_result *out, const char *link, double bytes, double bandwidth) {
   const double us = isfinite(bandwidth) ? 1e6 * bytes / bandwidth : 0;
   if (out->link && us <= out->link_share)
-    return; // here it is a time, which tfc_replicas_simulate later divides by the step's time
+    return; // link_share is a time here, which tfc_replicas_simulate later divides by the step's time
   out->link = link, out->link_bytes = bytes, out->link_share = us;
 }
 
@@ -42,7 +42,7 @@ static double per_us(double bandwidth) { // returns bytes per us
   return 1e-6 * bandwidth;
 }
 
-// How long a core takes to average `bytes` of gradients from each replica: it reads them once for each replica and
+// How long a core takes to average `bytes` of gradients from each replica: it reads gradients once for each replica and
 // writes the mean once. A copy of `bytes` reads once and writes once, so the bandwidth of copying tells how fast the
 // core does that. 0: there is nothing to average, or cores do not copy what is sent, so their speed is not known.
 static double average_us(const struct tfc_replicas *r, const struct tfc_hardware_link *link, double bytes) {
@@ -132,12 +132,12 @@ struct replica {
   uint32_t host, piece;
   double wait_us;              // for the phases WAITS and ENDS
   double ask_us;               // phase ASKS: server time that is left
-  double owed_us;              // time of earlier ticks in which it stood still
-  double factor;               // of this step's computing time
+  double owed_us;              // time of earlier ticks in which the replica stood still
+  double factor;               // by which computing takes longer in this step
   double left_us;              // time that is left of the current piece
   double pulled, pushed, made; // bytes; made: gradients that are computed and may be sent
   double began_us;
-  uint64_t step; // the step to which its gradient belongs
+  uint64_t step; // the step to which the replica's gradient belongs
 };
 struct fleet {
   const struct tfc_replicas *r;
@@ -302,7 +302,7 @@ static double go_on(const struct fleet *f, struct replica *x, double us) {
   us += x->owed_us, x->owed_us = 0;
   while (us >= 0) {
     double took = 0;
-    bool joins = false; // it begins to use a server or a link
+    bool joins = false; // the replica begins to use a server or a link
     switch (x->phase) {
     case WAITS:
     case ENDS:
@@ -347,7 +347,7 @@ static int by_time(const void *a, const void *b) {
 }
 
 // Runs one tick of synchronous replicas. `arrived`: number of gradients of this step that have arrived. *step_end_us:
-// when the step ended; below 0: it has not ended.
+// when the step ended; below 0: the step has not ended.
 static void tick_sync(struct fleet *f, double us, uint64_t step, uint32_t *arrived, struct arrival *list,
                       double *step_end_us, uint64_t *dropped) {
   uint32_t n = 0;
@@ -355,7 +355,7 @@ static void tick_sync(struct fleet *f, double us, uint64_t step, uint32_t *arriv
   for (uint32_t i = 0; i < f->count; i++) {
     struct replica *x = &f->replica[i];
     double left = x->phase == DONE ? -1 : go_on(f, x, us);
-    // its gradient is too late and is dropped, and the replica begins the current step
+    // the replica's gradient is too late and is dropped, and the replica begins the current step
     while (left >= 0 && x->step != step) {
       ++*dropped;
       begin_step(f, x, f->now_us + us - left, step);
@@ -442,7 +442,9 @@ static void server_links(const struct fleet *f, struct tfc_replicas_result *out)
   if (f->apart) {
     consider_link(out, "a server's network", served * most, h->network.bandwidth);
     consider_link(out, "a host's network", beside * most, h->network.bandwidth);
-  } else if (f->servers > 1) { // counts what its replicas send, and what its server sends to replicas on other hosts
+  } else if (f->servers > 1) {
+    // A host's network card carries what the replicas on the host exchange with servers on other hosts, and what the
+    // server on the host exchanges with replicas on other hosts.
     const double remote = (f->servers - 1.0) / f->servers;
     const double pulls = remote * (beside * w->pulled + served * w->pushed);
     const double pushes = remote * (beside * w->pushed + served * w->pulled);
@@ -498,7 +500,7 @@ tfc_status tfc_replicas_simulate(const struct tfc_replicas *replicas, struct tfc
   const uint32_t workers = replicas->count + replicas->backup;
   uint32_t hosts;
   TFC_RETURN_IF_ERROR(tfc_hardware_hosts(&hardware, workers, &hosts));
-  // With a server that uses the host's cores, it depends on the moment how many devices are busy.
+  // With a server that uses the host's cores, the number of busy devices changes within a step.
   const double factor = shares_cores(replicas, hosts)
                             ? 1
                             : slowdown_of(&hardware, workers < hardware.per_host ? workers : hardware.per_host);

@@ -9,10 +9,10 @@
 // - TFC_REPLICAS_ASYNC: no replica waits for another one.
 //
 // Servers are on the replicas' own hosts, one on each, or on hosts of their own. If there is one host, and copying
-// occupies both ends, the server has no cores of its own: it copies for one replica after another, it averages
-// gradients and updates the parameters, and meanwhile it is one more busy device of the host, so all are slower. The
-// users of a link share it equally at each moment. Replicas are simulated in small steps of time, and exactly within
-// each step.
+// occupies both ends, the server has no cores of its own: it copies for one replica after another, averages
+// gradients and updates the parameters. Meanwhile it is one more busy device of the host, so all devices are slower.
+// The users of a link share it equally at each moment. Replicas are simulated in small steps of time, and exactly
+// within each step.
 #ifndef TFC_PLACER_REPLICAS_SIMULATE_H
 #define TFC_PLACER_REPLICAS_SIMULATE_H
 
@@ -39,8 +39,9 @@ struct tfc_replicas_result {
   double median_us, q1_us, q3_us, p95_us; // of a step; asynchronous: of one replica's
   uint32_t steps;                         // number of steps from which these figures come
   double dropped;                         // number of gradients per step that came too late
-  // The link that is busy for the longest time: its name, the bytes that it carries in one direction in a step (for
-  // asynchronous replicas: while every replica does one step), and the share of the time in which it is busy.
+  // The link that is busy for the longest time: its name, the bytes that this link carries in one direction in a step
+  // (for asynchronous replicas: while every replica does one step), and the share of the time in which this link is
+  // busy.
   const char *link;
   double link_bytes, link_share;
 };

@@ -7,7 +7,7 @@
 
 #include "profiler/statistics.h"
 
-static const double quartiles_of_normal = 1.3489795; // their distance, in standard deviations
+static const double quartiles_of_normal = 1.3489795; // from the first to the third quartile, in standard deviations
 
 tfc_status tfc_step_times_fit(double *ratio, uint32_t count, struct tfc_step_times *out) {
   struct tfc_step_times t = {.late_factor = 1, .samples = count};

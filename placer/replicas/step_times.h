@@ -10,7 +10,7 @@ struct tfc_step_times {
   double sigma;       // standard deviation of the logarithm
   double late_share;  // of steps that are late
   double late_factor; // the factor by which late steps are longer, at least 1
-  uint32_t samples;   // number of steps that it was fitted to; 0: it was assumed
+  uint32_t samples;   // number of steps to which the distribution was fitted; 0: it was assumed
 };
 enum { TFC_STEP_TIMES_LEAST = 20 };
 // Fits the distribution to step times that were divided by the median of their placement (the array gets sorted).

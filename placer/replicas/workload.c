@@ -16,7 +16,7 @@ struct making {
   struct tfc_timeline timeline;
   double end;                 // ps
   bool *holds;                // [unit]
-  double *pull, *push, *most; // [unit] bytes; most: those of its variables that other units read
+  double *pull, *push, *most; // [unit] bytes; most: of the unit's variables that other units read
   int64_t *needed, *made;     // [unit] ps
 };
 
@@ -38,7 +38,7 @@ static void find_exchange(struct making *m) {
         const uint32_t node = g->consumer[c], to = p->unit[node];
         if (m->holds[from] && !m->holds[to] && m->timeline.start[node] < first) first = m->timeline.start[node];
         if (m->holds[from] || !m->holds[to]) continue;
-        bool counted = false; // for this unit
+        bool counted = false; // the tensor was counted for this unit
         for (uint32_t k = g->first_consumer[t]; k < c && !counted; k++) counted = p->unit[g->consumer[k]] == to;
         if (!counted) m->push[to] += (double)g->bytes[t];
         if (g->bytes[t] && m->timeline.end[n] > m->made[to]) m->made[to] = m->timeline.end[n];

@@ -16,12 +16,12 @@ enum { TFC_WORKLOAD_PIECES = 32 }; // equal parts of the step's time
 
 struct tfc_workload {
   double step_us;   // on the device alone, without any exchange
-  double update_us; // the part of it that parameters take: the operations in their units, which update them
+  double update_us; // the part of step_us that the operations in the parameters' units take, which update them
   // Bytes for each piece: pull must arrive before the piece can begin; push can be sent when it has ended.
   double pull[TFC_WORKLOAD_PIECES], push[TFC_WORKLOAD_PIECES];
-  double pulled, pushed;    // their sums
+  double pulled, pushed;    // the sums of `pull` and of `push`
   uint32_t parameter_count; // units that hold variables and exchange something
-  double *parameter;        // [parameter_count] bytes that each exchanges, the largest first
+  double *parameter;        // [parameter_count] bytes that each of these units exchanges, the largest first
 };
 // Makes the workload of the step on this device of the problem; a unit that cannot run there is put on the first device
 // that can run it. INVALID_ARGUMENT: the step cannot run so.

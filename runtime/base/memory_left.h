@@ -9,13 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The limit that leaves the least memory.
+// A limit of the memory that this process may use, and what is left of it.
 struct tfc_memory_bound {
   const char *what; // "this machine", "its control group", "ulimit -v", "this process"
   uint64_t limit;   // bytes
   uint64_t used;    // bytes in use by all processes that share the limit, without memory that the kernel can reclaim
   uint64_t left;    // UINT64_MAX: not known
 };
+// Finds, of all limits of this process's memory, the one that leaves the least, and how much it leaves now.
 void tfc_memory_bound(struct tfc_memory_bound *out);
 // Limits this process's resident memory: from now on, no more than `bytes` minus what is resident is left.
 void tfc_memory_limit(uint64_t bytes);

@@ -169,7 +169,7 @@ static bool has_texts(const struct tfc_device_info *i) {
 // Copies the devices that a hello describes.
 static tfc_status read_devices(const struct tfc_head_hello *h, tfc_str bytes, struct tfc_device_info **out) {
   struct tfc_device_info *devices = NULL;
-  bool ok = h->device_count <= TFC_MOST_DEVICES && bytes.size == h->device_count * sizeof *devices;
+  bool ok = h->device_count <= TFC_HELLO_DEVICES && bytes.size == h->device_count * sizeof *devices;
   if (ok && !(devices = calloc(h->device_count + 1u, sizeof *devices))) return tfc_status_no_memory("joining");
   if (ok && bytes.size) memcpy(devices, bytes.data, bytes.size);
   for (uint32_t d = 0; ok && d < h->device_count; d++) ok = has_texts(&devices[d]);
@@ -607,9 +607,9 @@ static void describe_clock(char out[TFC_CLOCK_TEXT]) {
 static tfc_status describe_self(struct tfc_member *t) {
   struct tfc_peer *own = &t->peers[t->rank];
   struct tfc_head_hello *h = &own->hello;
-  if (t->devices->count > TFC_MOST_DEVICES)
+  if (t->devices->count > TFC_HELLO_DEVICES)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "a task with %u devices: it may have %d", t->devices->count,
-                           (int)TFC_MOST_DEVICES);
+                           (int)TFC_HELLO_DEVICES);
   *h = (struct tfc_head_hello){.version = TFC_HELLO_VERSION,
                                .rank = t->rank,
                                .has_script = t->options.has_script,

@@ -38,7 +38,9 @@ enum {
   TFC_CLOCK_TEXT = 128,
   TFC_LAST_TEXT = 160,
   TFC_NAME_TEXT = 256,
-  TFC_MOST_DEVICES = TFC_MESSAGE_MOST_HEAD / sizeof(struct tfc_device_info) - 1, // of a task: they fit into a head
+  // Most devices of one task: a hello lists all of them in its head, behind struct tfc_head_hello, which takes less
+  // room than one of them. (A list of devices may name TFC_MAX_DEVICES: runtime/device/list.h.)
+  TFC_HELLO_DEVICES = TFC_MESSAGE_MOST_HEAD / sizeof(struct tfc_device_info) - 1,
 };
 // Head of HELLO and WELCOME messages (there it describes task `rank`). The task's devices follow, each a struct
 // tfc_device_info.

@@ -109,8 +109,9 @@ void tfc_fake_release_record(struct record *r);
 void tfc_fake_free_work(struct work *w);
 
 // --- cuda_fake_graph.c; the caller holds the lock, except for the calls of the API ---------------------------------
-int tfc_fake_refuse_capture(struct CUstream_st *s, int error); // the capture is lost
-// Makes what comes before the event come before the stream's next work, which becomes a part of the capture.
+// Makes the capture that the stream takes part in invalid, counts a call that CUDA refuses, and returns `error`.
+int tfc_fake_refuse_capture(struct CUstream_st *s, int error);
+// Makes what comes before the event come before the stream's next work, and the stream a part of the event's capture.
 int tfc_fake_wait_in_capture(struct CUstream_st *s, const struct CUevent_st *e);
 void tfc_fake_expect_no_capture(void);                       // no other thread may be capturing
 void tfc_fake_wait_for_device(int device);                   // all captures on the device are lost

@@ -127,7 +127,7 @@ static const float *row_of_columns(const struct last *l, int16_t place) {
   return (const float *)l->inputs[o->tensor] + o->offset;
 }
 
-// These add one operation to the pass; false: it cannot follow what the pass has already.
+// The next functions add one operation to the pass; false: that operation cannot follow what the pass has already.
 static bool add_center(const struct last *l, int16_t place) {
   struct tfc_last_pass *p = l->pass;
   if (p->center || p->factor || p->shift || p->tensor || p->relu) return false;

@@ -1,7 +1,7 @@
 // Runs chains of element-wise operations in one pass over memory.
 //
 // A chain runs over a space of rows × columns, block by block. Every step computes one block with the loop of one
-// operation, from operands in memory or from registers (blocks that stay in the first-level cache). So the result has
+// operation, from operands in memory or from registers (blocks that stay in the first-level cache). The result has
 // the same bits as running the operations one by one, and only values that are needed outside of the chain are written.
 //
 // An operand is addressed by two strides. This covers whole tensors, repeated rows (a bias), repeated columns (a factor

@@ -71,13 +71,13 @@ struct tfc_gemm_source {
   // rows of B are finite. NULL: no run is known to be padding.
   const float *zeros;
   // Elements of a row that are neighbours in every layout of the image, with and without a dilation: the channels of a
-  // pixel. 0: there are none. Products with few columns add in an order that depends on it.
+  // pixel. 0: there are none. Products with few columns add in an order that depends on `neighbours`.
   int64_t neighbours;
 };
 // Whether none of the elements of a packed B [k, n] is infinite or NaN.
 bool tfc_gemm_is_finite(const float *packed_b, int64_t k, int64_t n);
-// Whether products of such rows [m, k] with n columns add along the rows, in an order of their own. A product that must
-// have the same bits as one of them has to have a source, too.
+// Whether products of rows [m, k] with such `neighbours` and n columns add along the rows, in an order of their own. A
+// product that must have the same bits as one of them has to have a source, too.
 bool tfc_gemm_has_few_columns(int64_t neighbours, int64_t k, int64_t n);
 enum { TFC_GEMM_LONGEST_PIECE = 4096, TFC_GEMM_MOST_PIECES = 16 };
 // Packs 8 rows in memory: out[i * 8 + r] = rows[r][i], i < count.
@@ -93,7 +93,7 @@ struct tfc_gemm_product {
   const float *tail;
   int64_t k;
   // Rows of a packed panel, of which k belong to this product; 0: k. It is more if the right sides of a sum are packed
-  // as one, each panel with the rows of all: then a tile of C reads them in one run.
+  // as one, each panel with the rows of all products: then a tile of C reads a panel in one run.
   int64_t panel_rows;
   // In the first product: right sides are packed as one, and each element of C is one chain over all products, which
   // rounds differently.
@@ -103,13 +103,13 @@ struct tfc_gemm_product {
   // tfc_gemm_run_block. C must begin at the first element of the output, without gaps between rows.
   const struct tfc_last_pass *last;
 };
-// Some steps of the chains of a stripe of an A that lies in memory column by column: those of rows [from, from + count)
-// of B. `a` leads to the first row's element in the first of these columns.
+// Some steps of the chains of a stripe of an A that lies in memory column by column: the steps of rows [from, from +
+// count) of B. `a` leads to the first row's element in the first of these columns.
 struct tfc_gemm_steps {
   const float *a;
   int64_t from, count;
 };
-// A stripe of such rows, at most 8. Row r lies `offset` + r elements behind `a`, and then there are 8 rows, or
+// A stripe of rows of such an A, at most 8. Row r lies `offset` + r elements behind `a`, and then there are 8 rows, or
 // `apart[r]` elements if `apart` is not NULL. Steps that are left out are as if A were 0 there.
 struct tfc_gemm_turned {
   const struct tfc_gemm_steps *steps;
@@ -118,13 +118,13 @@ struct tfc_gemm_turned {
   const int32_t *apart;
   int64_t rows;
 };
-// C [rows, n] (`ldc` elements from row to row) = these rows times the product's B in panels [first, last), or is added
-// to C.
+// C [rows, n] (`ldc` elements from row to row) = rows `a` times the product's B in panels [first, last). With
+// `accumulate` the product is added to C.
 void tfc_gemm_run_transposed(const struct tfc_gemm_product *product, const struct tfc_gemm_turned *a, int64_t n,
                              float *c, int64_t ldc, bool accumulate, int64_t first, int64_t last);
 
 // C [m, n] (row-major, `ldc` elements from row to row) = (products[0] + products[1]) + …, from left to right; with
-// `accumulate`, that is added to C. Writes rows [row_first, row_last) of panels [first, last). `row_first` is a
+// `accumulate`, the sum is added to C. Writes rows [row_first, row_last) of panels [first, last). `row_first` is a
 // multiple of 8.
 void tfc_gemm_run(const struct tfc_gemm_product *products, int64_t product_count, int64_t n, float *c, int64_t ldc,
                   bool accumulate, int64_t row_first, int64_t row_last, int64_t first, int64_t last, float *scratch);

@@ -4,7 +4,7 @@
 
 #include "runtime/host/gemm/products.h"
 
-// Whether this way is faster for A [m, k] B [k, n] on that many threads, if B is not packed yet. `transposed`: B is
+// Whether tfc_panels_run is faster for A [m, k] B [k, n] on so many threads, if B is not packed yet. `transposed`: B is
 // stored transposed (its columns are contiguous).
 bool tfc_panels_pay(int64_t threads, int64_t m, int64_t k, int64_t n, bool transposed);
 // Computes C [m, n] = A B. `ctx` NULL: only on this thread.

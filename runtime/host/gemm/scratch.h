@@ -14,8 +14,8 @@ enum {
   TFC_SCRATCH_PLACES
 };
 
-// Returns `bytes` bytes, aligned to 64 and not cleared. They are valid until the next call for the same place by this
-// thread. NULL: out of memory.
+// Returns `bytes` bytes, aligned to 64 and not cleared. The bytes are valid until the next call for the same place by
+// this thread. NULL: out of memory.
 void *tfc_thread_scratch(int place, size_t bytes);
 
 #endif

@@ -6,8 +6,9 @@
 //
 // is summed in float32 (G. Henry, P. Tang, A. Heinecke: Leveraging the bfloat16 artificial intelligence datatype for
 // higher-precision computations, 2019). So a product is as accurate as one by multiply-adds in float32, but it is
-// rounded differently, so this is for `--rewrites all`. The six multiplications take the unit a third of the time that
-// one multiply-add takes elsewhere. Factors and products below 2^-100 lose their last bits.
+// rounded differently, so such products are for `--rewrites all`. The tile unit takes a third of the time for the six
+// multiplications that vector instructions take for one multiply-add. Factors and products below 2^-100 lose their last
+// bits.
 //
 // A and B are packed: stripes of 32 rows of A, panels of 32 columns of B, each in blocks of 32 k; a block is two tiles
 // of 16 rows or columns for each of the three pieces. k and k + 16 of a block lie side by side. Any thread; nothing
@@ -26,19 +27,20 @@ enum {
   TFC_SPLIT_SCRATCH = 1020 * 1024, // bytes for each thread that calls tfc_split_run
 };
 
-// whether the processor has the unit and the system allows it (the first call requests that)
+// Whether the processor has a tile unit and the system allows this process to use it (the first call asks for that).
 bool tfc_split_available(void);
-// Whether products with `k` in all, in `blocks` blocks, take less time here than by multiply-adds. `ready`: B is
-// packed.
+// Whether products with `k` in all, in `blocks` blocks, take less time on the tile unit than by multiply-adds. `ready`:
+// B is packed.
 bool tfc_split_pays(int64_t m, int64_t n, int64_t k, int64_t blocks, bool ready);
-// Whether the unit of the calling core currently runs at its full speed. Call it only where the unit is available. An
-// answer is kept for half a millisecond; a new one costs two or three microseconds.
+// Whether the tile unit of the calling core currently runs at its full speed. Call it only if tfc_split_available. An
+// answer is kept for half a millisecond; measuring the unit's speed anew takes two or three microseconds.
 bool tfc_split_is_fast(void);
 // Reports that the calling thread has finished a product that it began at `since`, by the clock below. The next answers
 // of tfc_split_is_fast take the measured time into account.
 void tfc_split_took(bool on_unit, double flop, uint64_t since);
 uint64_t tfc_split_clock(void);
-void tfc_split_suppose_fast(bool always); // for tests of products on the unit: its speed is not measured
+// For tests of products on the tile unit: `always` makes tfc_split_is_fast true, without measuring the unit's speed.
+void tfc_split_suppose_fast(bool always);
 // Sets up eight tiles of 16 rows of 64 bytes, for this thread, until it releases them.
 void tfc_split_configure(void);
 

@@ -1,5 +1,5 @@
-// Fast kernels of Conv2D, Conv3D and their gradients for float32 with channels last. Each is a matrix product whose
-// patches (patches.h) are never written to memory:
+// Fast kernels of Conv2D, Conv3D and their gradients for float32 with channels last. Each kernel is a matrix product
+// whose patches (patches.h) are never written to memory:
 //
 //   y  [positions of y, filters]      = patches of x [positions of y, cells * channels] · w
 //   dx [positions of x, channels]     = patches of dy · w rotated by half a circle. With a stride of s there is one

@@ -1,4 +1,5 @@
-// For each line of output positions and each row of the window, this adds a product to a part of dw, transposed:
+// For each line of output positions and each row of the window, tfc_lines_filter adds a product to a part of dw,
+// transposed:
 //
 //   [filters, size[1] * channels]  +=  dy's line, transposed [filters, positions] · windows [positions, size[1] *
 //   channels]

@@ -6,7 +6,7 @@
 #include "runtime/device/cpu/conv/patches.h"
 #include "runtime/ops/kernel.h"
 
-// Whether this is expected to be faster than products over patches.
+// Whether tfc_lines_filter is expected to be faster than products over patches.
 bool tfc_lines_pay(const struct tfc_patches *p, int64_t filters);
 // dw [size[0] * size[1] * channels, filters] = patches of x, transposed · dy [positions, filters]. The result does not
 // depend on the number of cores. RESOURCE_EXHAUSTED: no memory for the sums.

@@ -1,7 +1,7 @@
 // Of an image with few channels, a row of a window is only a few floats, and each one that reaches over the edge takes
 // longer to find than to multiply. A copy of the image with its border of zeros takes little time beside that, because
-// it has fewer channels than the convolution's result. The products stay the same to the bit: they are of the same
-// numbers in the same order.
+// it has fewer channels than the convolution's result. The result stays the same to the bit, because the same
+// numbers are multiplied and added in the same order.
 #include "runtime/device/cpu/conv/padded.h"
 
 #include <string.h>

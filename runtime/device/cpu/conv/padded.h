@@ -4,9 +4,9 @@
 
 #include "runtime/device/cpu/conv/patches.h"
 
-// If the image has at most so many channels, replaces it by a copy with a border, over which no window reaches; the
-// copy lies in memory of the calling thread until the next call. False: it keeps the image, because the copy would be
-// much larger, or there is no memory for it.
+// If the image has at most `most_channels` channels, replaces the image by a copy with a border, over which no window
+// reaches; the copy lies in memory of the calling thread until the next call. False: `p` keeps its image, because the
+// copy would be much larger, or there is no memory for it.
 bool tfc_patches_pad(struct tfc_kernel_ctx *ctx, struct tfc_patches *p, int64_t most_channels);
 
 #endif

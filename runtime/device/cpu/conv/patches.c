@@ -1,6 +1,6 @@
 // A row of a window is contiguous in memory (size[1] * channels floats) if the window has no dilation along the row and
-// does not reach over the image's edge. Then it is packed directly. Rows that reach over the edge are first copied into
-// a buffer, with zeros for cells outside of the image. Of a window with a dilation, each cell is contiguous.
+// does not reach over the image's edge. Then the row is packed directly. Rows that reach over the edge are first copied
+// into a buffer, with zeros for cells outside of the image. Of a window with a dilation, each cell is contiguous.
 #include "runtime/device/cpu/conv/patches.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ enum { STRIPE = 8, EDGE = TFC_GEMM_LONGEST_PIECE };
 
 struct place { // the position of a window
   const float *image;
-  int64_t z, y, x; // position of its first cell, which may be outside of the image
+  int64_t z, y, x; // position of the window's first cell, which may be outside of the image
 };
 
 static struct place place_of(const struct tfc_patches *p, int64_t position) {
@@ -47,8 +47,8 @@ static void inside(int64_t x, int64_t size, int64_t in, int64_t *first, int64_t 
   *last = in - x < size ? (in - x > *first ? in - x : *first) : size;
 }
 
-// Where 8 windows lie. If they are on one line of the image, one after the other, those in [first, last) reach over
-// neither end of it; else that is unknown and the range is empty.
+// Where 8 windows lie. If they are on one line of the image, one after the other, windows [first, last) reach over
+// neither end of the line; else the range is empty, because that is not known.
 struct places {
   struct place at[STRIPE];
   bool on_line;
@@ -112,7 +112,7 @@ static void find_rows(const struct tfc_patches *p, const struct places *places, 
   for (int64_t r = 0; r < STRIPE; r++, edge += length) {
     int64_t first, last;
     const int64_t z = at[r].z + below.z, y = at[r].y + below.y;
-    if (r == places->first && places->last > r) { // those are found
+    if (r == places->first && places->last > r) { // windows [first, last): found above
       edge += (places->last - 1 - r) * length, r = places->last - 1;
       continue;
     }
@@ -144,8 +144,8 @@ static void find_cells(const struct tfc_patches *p, const struct place at[STRIPE
   }
 }
 
-// Sets `out` to all rows of 8 windows that are neighbours on a line and inside of the image. Returns false if they are
-// not, or have cells that are apart.
+// Sets `out` to all rows of the 8 windows from `row` on, if these windows follow each other on one line of the image,
+// none of them reaches over its edge, and they are not dilated along the line. Otherwise it returns false.
 OPS_CLONES static bool find_inside(const struct tfc_patches *p, int64_t row, const float **out) {
   const struct place at = place_of(p, row);
   const int64_t last_x = at.x + (STRIPE - 1) * p->stride[1], c = p->channels, line = p->in[1] * c;
@@ -175,7 +175,7 @@ static void find(const struct tfc_gemm_source *source, int64_t row, const float 
     find_rows(p, &places, i, out + i * STRIPE, edge + i * STRIPE * p->size[1] * p->channels);
 }
 
-// Packs windows with one channel that are neighbours, so that their elements are, too.
+// Packs windows of an image with one channel that are neighbours, so that their elements are neighbours in memory.
 static void pack_side_by_side(const struct tfc_patches *p, const struct place *at, float *out) {
   for (int64_t z = 0; z < p->size[2]; z++)
     for (int64_t y = 0; y < p->size[0]; y++) {
@@ -268,7 +268,7 @@ static bool find_window_spans(const struct tfc_patches *p, const struct place *a
   return true;
 }
 
-// Windows on one line of the image follow each other at the same distance. Those of a stripe that is on two lines are
+// Windows on one line of the image follow each other at the same distance. If a stripe is on two lines, its windows are
 // looked for one at a time.
 static bool stretch(const struct tfc_gemm_source *source, int64_t row, bool all, struct tfc_gemm_stretch *out) {
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;

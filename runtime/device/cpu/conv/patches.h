@@ -14,17 +14,17 @@ struct tfc_patches {
   struct tfc_gemm_source base; // by tfc_patches_init
   const float *image;          // [batch, in[2], in[0], in[1], channels]
   int64_t batch, in[3], out[3], channels, size[3], stride[3], dilation[3], before[3];
-  const float *zeros;                        // at least size[1] * channels of them
+  const float *zeros;                        // at least size[1] * channels zeros
   bool inside;                               // no window reaches over the edge, and behind the image are 16 more floats
   int32_t offsets[TFC_PATCHES_MOST_OFFSETS]; // by tfc_patches_scatter
 };
 void tfc_patches_init(struct tfc_patches *p); // sets `base`; the caller has set the other members
-// Lets products read windows by the distances of their elements, if these are not too many. For patches that stay where
-// they are, after they have got their border.
+// Lets products read windows by the distances of their elements, if these are not too many. Call it last,
+// after tfc_patches_pad, for patches that are not moved in memory afterwards.
 void tfc_patches_scatter(struct tfc_patches *p);
 bool tfc_patches_are_flat(const struct tfc_patches *p); // images are two-dimensional
 
-// The same matrix transposed: row (i, j, c); the columns are `count` positions from `first` on, at most
+// The matrix of patches, transposed: row (i, j, c); the columns are `count` positions from `first` on, at most
 // TFC_PATCHES_POSITIONS. `lines`: the positions by lines of the image, which all rows have in common.
 enum { TFC_PATCHES_POSITIONS = 512 };
 struct tfc_patches_line {
@@ -41,13 +41,13 @@ struct tfc_patches_transposed {
 void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t count,
                            struct tfc_patches_transposed *out);
 
-// Finds the steps of the chains of the rows of one cell: where the cell is inside of the image. They are for the cell's
-// first channel. Returns their number; `out` has room for TFC_PATCHES_POSITIONS.
+// Finds the steps of the chains of the rows of one cell: where the cell is inside of the image. The steps are for the
+// cell's first channel. Returns the number of steps; `out` has room for TFC_PATCHES_POSITIONS.
 struct tfc_gemm_steps;
 int64_t tfc_patches_steps(const struct tfc_patches_transposed *t, int64_t cell, struct tfc_gemm_steps *out);
 
-// As tfc_patches_steps, for all rows of patches that are `inside` and know their offsets: each row is offsets[row]
-// elements behind.
+// As tfc_patches_steps, for all rows of patches that are `inside` and know their offsets: row r of
+// the matrix begins offsets[r] elements behind row 0.
 int64_t tfc_patches_lines(const struct tfc_patches_transposed *t, struct tfc_gemm_steps *out);
 
 // For two-dimensional images: the matrix of the pixels that cell (i, j) of the window meets, one row of `channels`

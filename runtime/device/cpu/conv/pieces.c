@@ -27,8 +27,8 @@ static int64_t positions_of(const struct tfc_patches *p) {
   return p->batch * p->out[0] * p->out[1] * p->out[2];
 }
 
-// Whether this way is faster. It writes the pieces' sums to memory, so they must be small compared with the memory that
-// it reads. (If dw has more rows, it can be divided by rows instead, and each thread packs only its own rows.)
+// Whether pieces are faster. Their sums are written to memory, so the sums must be small compared with the memory that
+// is read. (If dw has more rows, it can be divided by rows instead, and each thread packs only its own rows.)
 bool tfc_pieces_pay(const struct tfc_patches *p) {
   const int64_t positions = positions_of(p), pieces = (positions + TFC_PIECE - 1) / TFC_PIECE;
   return pieces > 1 && rows_of(p) * pieces * 15 <= positions * 8;

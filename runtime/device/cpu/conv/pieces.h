@@ -8,7 +8,7 @@
 
 enum { TFC_PIECE = 512 }; // positions
 
-// Whether this is expected to be faster than dividing dw among the threads.
+// Whether tfc_pieces_filter is expected to be faster than dividing dw among the threads.
 bool tfc_pieces_pay(const struct tfc_patches *p);
 // Computes rows [row, row_end) of panels [first, last) of the patches of one piece, transposed, times the product's B,
 // and stores them in dw, or adds them to it. If the channels are whole stripes of 8 and not many, the image is read in
