@@ -1,4 +1,5 @@
 #include "libtfc/array.h"
+#include "runtime/base/no_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ static tfc_status strings_from_tensor(const struct tfc_tensor *t, const char *na
   size_t count = (size_t)tfc_tensor_elements(t), total = 0;
   for (size_t i = 0; i < count; i++) total += tfc_tensor_get_string(t, (int64_t)i).size;
   tfc_text_element *list = malloc(count * sizeof *list + total + 1);
-  if (!list) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "fetch '%s': out of memory copying strings", name);
+  if (!list) return tfc_status_no_memory_for("fetch '%s': copying strings", name);
   char *text = (char *)(list + count);
   for (size_t i = 0; i < count; i++) {
     tfc_str one = tfc_tensor_get_string(t, (int64_t)i);
@@ -107,7 +108,7 @@ tfc_status tfc_array_from_tensor(struct tfc_tensor *t, const char *name, tfc_arr
     return NULL;
   }
   void *copy = malloc(t->size ? t->size : 1);
-  if (!copy) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "fetch '%s': out of memory for %zu bytes", name, t->size);
+  if (!copy) return tfc_status_no_memory_for("fetch '%s': %zu bytes", name, t->size);
   if (t->size) memcpy(copy, t->data, t->size);
   tfc_array_clear(out);
   describe(t, out);

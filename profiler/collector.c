@@ -4,6 +4,7 @@
 #include "profiler/idle.h"
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 
 enum { SHORT_GAP_NS = 1000 }; // a shorter gap is the transition to the next operation, and no waiting
 
@@ -21,7 +22,7 @@ tfc_status tfc_collector_create(uint32_t device_count, size_t records_per_device
     struct tfc_trace_buffer *b = &c->sink.buffers[i];
     // The memory is written now, so that no page faults occur while a step is timed.
     if (!(b->records = malloc(records_per_device * sizeof *b->records)))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory for %zu trace records", records_per_device);
+      TFC_TRY(s, tfc_status_no_memory_for("%zu trace records", records_per_device));
     memset(b->records, 0, records_per_device * sizeof *b->records);
     b->capacity = records_per_device;
   }

@@ -8,6 +8,7 @@
 #include "profiler/collector_launches.h"
 #include "profiler/collector_private.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/str.h"
 #include "runtime/device/driver.h"
 
@@ -39,7 +40,7 @@ static tfc_status use_events(struct tfc_collector *c) {
     if (!c->own[i]) continue;
     struct tfc_trace_buffer *b = &c->sink.executions[i];
     if (!(b->records = calloc(capacity, sizeof *b->records)))
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for %zu trace records", capacity);
+      return tfc_status_no_memory_for("%zu trace records", capacity);
     b->capacity = capacity;
   }
   return NULL;

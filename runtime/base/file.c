@@ -112,7 +112,7 @@ tfc_status tfc_file_make_parents(const char *path) {
   TFC_RETURN_IF_ERROR(may_write(path));
   tfc_status s = NULL;
   char *copy = tfc_str_dup(tfc_str_from(path));
-  if (!copy) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory", path);
+  if (!copy) return tfc_status_no_memory(path);
   for (char *at = copy + 1; *copy && (at = strchr(at, '/')); at++) {
     *at = 0;
     if (mkdir(copy, 0777) != 0 && errno != EEXIST) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/memory_left.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
 static struct tfc_memory_account host = {.limit = UINT64_MAX, .open = true};
@@ -29,7 +30,7 @@ tfc_status tfc_account_open(const char *name, uint64_t limit, struct tfc_memory_
     atomic_store(&a->peak, 0);
   }
   pthread_mutex_unlock(&lock);
-  if (!a) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory opening %s", name);
+  if (!a) return tfc_status_no_memory_for("opening %s", name);
   *out = a;
   return NULL;
 }

@@ -1,6 +1,7 @@
 // An error is a record in one allocation: its code, then its text; annotating it makes a new record. Success is NULL,
 // so checking a status is one comparison.
 #include "runtime/base/status.h"
+#include "runtime/base/no_memory.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,6 +50,17 @@ tfc_status tfc_status_make(tfc_code code, const char *format, ...) {
 tfc_status tfc_status_no_memory(const char *what) {
   return what ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: %s", what)
               : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+tfc_status tfc_status_no_memory_for(const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  tfc_status what = make_v(TFC_RESOURCE_EXHAUSTED, format, args);
+  va_end(args);
+  if (what->is_static) return what;
+  tfc_status s = tfc_status_no_memory(what->message);
+  tfc_status_free(what);
+  return s;
 }
 
 tfc_status tfc_status_annotate(tfc_status status, const char *format, ...) {

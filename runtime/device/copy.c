@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/device/runner.h"
 
 static bool on_host(const struct tfc_device *d) {
@@ -24,7 +25,7 @@ static tfc_status move(const struct tfc_copy *copy) {
   if (source_host) return copy->target_device->driver->write(copy->target_device, from->data, to);
   if (target_host) return copy->source_device->driver->read(copy->source_device, from, to->data);
   void *staging = malloc(from->size);
-  if (!staging) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory staging a copy of %zu bytes", from->size);
+  if (!staging) return tfc_status_no_memory_for("staging a copy of %zu bytes", from->size);
   tfc_status s = copy->source_device->driver->read(copy->source_device, from, staging);
   if (!s) s = copy->target_device->driver->write(copy->target_device, staging, to);
   free(staging);

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "runtime/base/memory_left.h"
+#include "runtime/base/no_memory.h"
 
 struct tfc_memory_block {
   struct tfc_buffer buffer;
@@ -65,7 +66,7 @@ static void trim(struct tfc_memory *m) { // gives the cache back to the system
 tfc_status tfc_memory_init(struct tfc_memory *m, const char *device, uint64_t limit, uint64_t offset) {
   *m = (struct tfc_memory){.offset = offset};
   m->shelves = aligned_alloc(_Alignof(struct tfc_memory_shelf), TFC_MEMORY_SHELVES * sizeof *m->shelves);
-  if (!m->shelves) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory opening %s", device);
+  if (!m->shelves) return tfc_status_no_memory_for("opening %s", device);
   memset(m->shelves, 0, TFC_MEMORY_SHELVES * sizeof *m->shelves);
   tfc_status s = tfc_account_open(device, limit, &m->account);
   if (s) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/device/wait.h"
 
 void tfc_thread_prepare(void) {
@@ -251,7 +252,7 @@ tfc_status tfc_queue_submit(struct tfc_queue *q, const struct tfc_queue_entry *e
     atomic_fetch_add_explicit(&q->submitted, 1, memory_order_relaxed);
   }
   pthread_mutex_unlock(&q->lock);
-  if (!room) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory for its queue", q->device->info.name);
+  if (!room) return tfc_status_no_memory_for("the queue of %s", q->device->info.name);
   atomic_fetch_add(&q->ready, 1);
   if (atomic_load(&q->asleep)) tfc_futex_wake(&q->ready, 1);
   return NULL;

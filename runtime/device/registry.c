@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 #include "runtime/device/cpu/topology.h"
 #include "runtime/device/driver.h"
@@ -223,7 +224,7 @@ const char *tfc_devices_math(const struct tfc_device_info *devices, uint32_t cou
 
 static tfc_status note_transfers(const struct tfc_device_set *set, struct tfc_text *note) {
   struct tfc_device_info *infos = calloc(set->count + 1u, sizeof *infos);
-  if (!infos) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory opening %u devices", set->count);
+  if (!infos) return tfc_status_no_memory_for("opening %u devices", set->count);
   for (uint32_t i = 0; i < set->count; i++) infos[i] = set->devices[i]->info;
   const char *how = tfc_virtual_transfers(infos, set->count);
   if (how) tfc_text_printf(note, "%sbetween virtual devices: %s", note->size ? "; " : "", how);
@@ -244,7 +245,7 @@ tfc_status tfc_devices_open(const char *spec, const struct tfc_memory_limit *lim
   else
     TFC_TRY(s, wanted_of(spec, &list, &wanted));
   set.devices = calloc(wanted.count, sizeof(*set.devices));
-  if (!set.devices) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory opening %zu devices", wanted.count);
+  if (!set.devices) TFC_TRY(s, tfc_status_no_memory_for("opening %zu devices", wanted.count));
   set.count = (uint32_t)wanted.count;
   for (size_t i = 0; i < wanted.count; i++) {
     bool first = true;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "runtime/base/file.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/graph/export.h"
 #include "runtime/graph/export_attr.h"
 #include "runtime/graph/graph_internal.h"
@@ -270,7 +271,7 @@ tfc_status tfc_graph_save(const struct tfc_graph *g, tfc_graph_format format, tf
     break;
   }
   if (graph_def.failed || meta.failed || content.failed || d.key.failed)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: writing %s", path);
+    TFC_TRY(s, tfc_status_no_memory_for("writing %s", path));
   s = format == TFC_FORMAT_SAVEDMODEL ? write_saved_model(g, tfc_text_view(&content), path)
                                       : tfc_file_write(path, tfc_text_view(&content));
 out:

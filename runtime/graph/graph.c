@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/nearest.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 
 tfc_status tfc_graph_new(struct tfc_graph **out) {
@@ -200,7 +201,7 @@ static bool is_back_edge(const struct tfc_node *n) {
 tfc_status tfc_graph_topological(const struct tfc_graph *g, uint32_t *out_order) {
   tfc_status s = NULL;
   uint32_t *waits = calloc(g->node_count ? g->node_count : 1, sizeof *waits), head = 0, tail = 0;
-  if (!waits) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: ordering %u nodes", g->node_count);
+  if (!waits) return tfc_status_no_memory_for("ordering %u nodes", g->node_count);
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
     const struct tfc_output *in = tfc_node_inputs(g, n);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/graph/import_internal.h"
 #include "runtime/graph/text_format.h"
 
@@ -164,7 +165,7 @@ tfc_status tfc_graph_parse(tfc_str bytes, const char *path, tfc_graph_format *ou
   if (src) src->owned = tfc_str_dup(bytes);
   if (!src || !src->owned) {
     tfc_source_release(src);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory: %zu bytes", path, bytes.size);
+    return tfc_status_no_memory_for("%s: %zu bytes", path, bytes.size);
   }
   return read_source(src, (tfc_str){src->owned, bytes.size}, path, out_format, out);
 }
@@ -184,12 +185,12 @@ tfc_status tfc_graph_load(const char *path, tfc_graph_format *out_format, struct
   struct tfc_source *src = calloc(1, sizeof *src);
   struct stat st;
   char *file = NULL;
-  if (!src) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory", path);
+  if (!src) return tfc_status_no_memory(path);
   if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
     file = model_file(path);
     if (!file) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s: a directory without saved_model.pb", path);
     src->directory = tfc_str_dup(tfc_str_from(path));
-    if (!src->directory) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "%s: out of memory", path);
+    if (!src->directory) TFC_TRY(s, tfc_status_no_memory(path));
   }
   TFC_TRY(s, tfc_file_map_document(file ? file : path, &src->file));
   s = read_source(src, (tfc_str){(const char *)src->file.data, src->file.size}, path, out_format, out);

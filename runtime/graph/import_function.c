@@ -2,6 +2,7 @@
 // "node:output argument:index" and "^node".
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/import_internal.h"
 
@@ -383,7 +384,7 @@ tfc_status tfc_read_library(struct tfc_graph *g, const tfc_str *libraries, size_
   }
   if (!functions.count) goto out;
   g->functions = tfc_arena_array(&g->arena, functions.count, sizeof *g->functions);
-  if (!g->functions) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: %zu functions", functions.count);
+  if (!g->functions) TFC_TRY(s, tfc_status_no_memory_for("%zu functions", functions.count));
   for (size_t i = 0; i < functions.count; i++) {
     struct tfc_function *fn = &g->functions[i];
     bool found;
@@ -393,7 +394,7 @@ tfc_status tfc_read_library(struct tfc_graph *g, const tfc_str *libraries, size_
       goto out;
     }
     if (!tfc_strmap_put(&g->functions_by_name, fn->name, i, &found))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: %zu functions", functions.count);
+      TFC_TRY(s, tfc_status_no_memory_for("%zu functions", functions.count));
     if (found) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "two functions have the name '%.*s'", TFC_STR_ARG(fn->name));
     g->function_count = (uint32_t)i + 1;
   }

@@ -19,8 +19,7 @@ tfc_status tfc_graph_parse_tensor(tfc_str message, tfc_dtype type, const char *p
   tfc_wire_put_bytes(&pair, 2, tfc_text_view(&value));
   tfc_wire_put_bytes(&node, 5, tfc_text_view(&pair));
   tfc_wire_put_bytes(&whole, 1, tfc_text_view(&node));
-  if (value.failed || pair.failed || node.failed || whole.failed)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: %s", path);
+  if (value.failed || pair.failed || node.failed || whole.failed) TFC_TRY(s, tfc_status_no_memory(path));
   TFC_TRY(s, tfc_graph_parse(tfc_text_view(&whole), path, NULL, &g));
   const struct tfc_attr *attr = tfc_node_attr(g, &g->nodes[0], "value");
   if (!attr || attr->kind != TFC_ATTR_TENSOR) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s is no tensor", path);

@@ -133,7 +133,7 @@ tfc_status tfc_checkpoint_open(const char *prefix, struct tfc_checkpoint **out) 
   struct tfc_checkpoint *c = calloc(1, sizeof *c);
   char *path = tfc_format("%s.index", prefix);
   if (c) c->prefix = tfc_str_dup(tfc_str_from(prefix));
-  if (!path || !c || !c->prefix) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "%s: out of memory", prefix);
+  if (!path || !c || !c->prefix) TFC_TRY(s, tfc_status_no_memory(prefix));
   tfc_arena_init(&c->arena, 64 * 1024);
   TFC_TRY(s, tfc_file_map(path, &c->index));
   s = read_index(c);

@@ -122,13 +122,13 @@ tfc_status tfc_checkpoint_v1_open(const char *pattern, struct tfc_checkpoint_v1 
   glob_t found = {0};
   struct tfc_checkpoint_v1 *c = calloc(1, sizeof *c);
   int code = glob(pattern, 0, NULL, &found);
-  if (!c || code == GLOB_NOSPACE) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: %s", pattern);
+  if (!c || code == GLOB_NOSPACE) TFC_TRY(s, tfc_status_no_memory(pattern));
   tfc_arena_init(&c->arena, 1 << 16);
   if (!found.gl_pathc)
     TFC_FAIL(s, TFC_NOT_FOUND, "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for %s",
              pattern);
   c->files = calloc(found.gl_pathc, sizeof *c->files);
-  if (!c->files) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: %s", pattern);
+  if (!c->files) TFC_TRY(s, tfc_status_no_memory(pattern));
   for (size_t i = 0; i < found.gl_pathc; i++) TFC_TRY(s, read_one(c, found.gl_pathv[i]));
   *out = c;
   c = NULL;
@@ -374,7 +374,7 @@ tfc_status tfc_checkpoint_v1_write(const char *path, const struct tfc_checkpoint
   struct tfc_text described = {0}, versions = {0}, first = {0}, file = {0};
   struct written *slices = calloc(count + 1, sizeof *slices);
   struct tfc_table_entry *entries = calloc(count + 1, sizeof *entries);
-  if (!slices || !entries) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: %s", path);
+  if (!slices || !entries) TFC_TRY(s, tfc_status_no_memory(path));
   for (size_t i = 0; i < count; i++) TFC_TRY(s, put_item(&items[i], &slices[i], &described));
   // the version of the producer; files of version 0 may have wrong values of some types
   tfc_wire_put_int(&versions, 1, 1);
@@ -384,8 +384,7 @@ tfc_status tfc_checkpoint_v1_write(const char *path, const struct tfc_checkpoint
   entries[0] = (struct tfc_table_entry){TFC_STR(""), tfc_text_view(&first)};
   for (size_t i = 0; i < count; i++)
     entries[i + 1] = (struct tfc_table_entry){tfc_text_view(&slices[i].key), tfc_text_view(&slices[i].value)};
-  if (described.failed || versions.failed || first.failed)
-    TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: %s", path);
+  if (described.failed || versions.failed || first.failed) TFC_TRY(s, tfc_status_no_memory(path));
   TFC_TRY(s, tfc_table_write(entries, count + 1, &file));
   TFC_TRY(s, tfc_file_make_parents(path));
   TFC_TRY(s, tfc_file_write(path, tfc_text_view(&file)));

@@ -170,7 +170,7 @@ tfc_status tfc_checkpoint_write(const char *prefix, const struct tfc_checkpoint_
   struct writer w = {.fd = -1};
   char *data = tfc_format("%s.data-00000-of-00001", prefix), *index = tfc_format("%s.index", prefix);
   char *temporary = tfc_format("%s.data.%d.tmp", prefix, (int)getpid());
-  if (!data || !index || !temporary) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "%s: out of memory", prefix);
+  if (!data || !index || !temporary) TFC_TRY(s, tfc_status_no_memory(prefix));
   tfc_arena_init(&w.arena, 16 * 1024);
   w.path = data;
   TFC_TRY(s, tfc_file_make_parents(data));

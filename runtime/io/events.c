@@ -41,7 +41,7 @@ static tfc_status put_record(struct tfc_events *e, tfc_str content) {
   tfc_text_add(&record, (tfc_str){(const char *)&length_crc, 4});
   tfc_text_add(&record, content);
   tfc_text_add(&record, (tfc_str){(const char *)&content_crc, 4});
-  if (record.failed) s = tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory", e->path);
+  if (record.failed) s = tfc_status_no_memory(e->path);
   for (size_t at = 0; !s && at < record.size;) {
     ssize_t n = tfc_os.write(e->fd, record.data + at, record.size - at);
     if (n < 0 && errno == EINTR) continue;
@@ -67,7 +67,7 @@ tfc_status tfc_events_create_named(const char *directory, const char *suffix, st
   if (e)
     e->fd = -1,
     e->path = tfc_format("%s/events.out.tfevents.%010lld.%s%s", directory, (long long)wall_time(), host, suffix);
-  if (!e || !e->path) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "%s: out of memory", directory);
+  if (!e || !e->path) TFC_TRY(s, tfc_status_no_memory(directory));
   TFC_TRY(s, tfc_file_make_parents(e->path));
   e->fd = tfc_os.open(e->path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
   if (e->fd < 0) TFC_FAIL(s, TFC_DATA_LOSS, "%s: cannot be written: %s", e->path, strerror(errno));
@@ -85,8 +85,7 @@ static tfc_status put_event(struct tfc_events *events, int64_t step, uint32_t fi
   struct tfc_text event = {0};
   begin_event(&event, step);
   tfc_wire_put_bytes(&event, field, content);
-  tfc_status s = event.failed ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory", events->path)
-                              : put_record(events, tfc_text_view(&event));
+  tfc_status s = event.failed ? tfc_status_no_memory(events->path) : put_record(events, tfc_text_view(&event));
   tfc_text_deinit(&event);
   return s;
 }
@@ -96,9 +95,8 @@ tfc_status tfc_events_scalar(struct tfc_events *events, int64_t step, tfc_str ta
   tfc_wire_put_bytes(&item, 1, tag);
   tfc_wire_put_float(&item, 2, value);
   tfc_wire_put_bytes(&summary, 1, tfc_text_view(&item));
-  tfc_status s = summary.failed || item.failed
-                     ? tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory", events->path)
-                     : tfc_events_summary(events, step, tfc_text_view(&summary));
+  tfc_status s = summary.failed || item.failed ? tfc_status_no_memory(events->path)
+                                               : tfc_events_summary(events, step, tfc_text_view(&summary));
   tfc_text_deinit(&summary);
   tfc_text_deinit(&item);
   return s;

@@ -1,5 +1,6 @@
 // Datasets that read files: lines, TFRecords, and records of a fixed length. One file is open at a time; the next one
 // is opened when it has ended.
+#include "runtime/base/no_memory.h"
 #include "runtime/ops/data_dataset.h"
 #include "runtime/ops/data_records.h"
 
@@ -77,7 +78,7 @@ static tfc_status next_of(struct tfc_dataset_iterator *it, enum tfc_records_kind
     }
     TFC_TRY(s, tfc_records_next(&format, &w->file, &w->key, &value, &found));
     if (found && kind == TFC_RECORDS_LINES) found = clean_line(w, &value);
-    if (w->key.failed) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory reading %s", w->file.name);
+    if (w->key.failed) TFC_TRY(s, tfc_status_no_memory_for("reading %s", w->file.name));
     if (found) break;
     if (kind == TFC_RECORDS_FIXED) TFC_TRY(s, check_fixed(d, &w->file));
     tfc_records_close(&w->file);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/io/crc32c.h"
 
 tfc_status tfc_records_inflate(const char *name, tfc_str packed, int compression, char **out, size_t *out_size) {
@@ -19,7 +20,7 @@ tfc_status tfc_records_inflate(const char *name, tfc_str packed, int compression
     if (size == capacity) {
       capacity = capacity ? 2 * capacity : 4 * packed.size + 4096;
       char *grown = realloc(inflated, capacity);
-      if (!grown) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory reading %s", name);
+      if (!grown) TFC_TRY(s, tfc_status_no_memory_for("reading %s", name));
       inflated = grown;
     }
     z.next_out = (Bytef *)inflated + size;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/ops/data_variant.h"
 
 struct entry {
@@ -25,7 +26,7 @@ static const struct tfc_object_type map_type = {.name = "tensor map", .destroy =
 
 static tfc_status map_create(int64_t count, struct map **out) {
   struct map *m = calloc(1, sizeof *m + (size_t)count * sizeof *m->entries);
-  if (!m) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a map of %lld keys", (long long)count);
+  if (!m) return tfc_status_no_memory_for("a map of %lld keys", (long long)count);
   m->object = (struct tfc_object){.type = &map_type, .references = 1};
   m->count = count;
   *out = m;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/ops/state_common.h"
 
 tfc_status tfc_data_keep(struct tfc_kernel_ctx *ctx, const struct tfc_tensor *t, struct tfc_tensor *out) {
@@ -137,7 +138,7 @@ static tfc_status list_new(tfc_dtype dtype, const struct tfc_shape *element_shap
   if (list) list->chunks = calloc((size_t)chunk_count(count) + 1, sizeof *list->chunks);
   if (!list || !list->chunks) {
     free(list);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a list of %lld elements", (long long)count);
+    return tfc_status_no_memory_for("a list of %lld elements", (long long)count);
   }
   list->object = (struct tfc_object){.type = &tfc_list_type, .references = 1};
   list->dtype = dtype;
@@ -155,7 +156,7 @@ tfc_status tfc_list_create(tfc_dtype dtype, const struct tfc_shape *element_shap
   for (int64_t i = 0; i < chunk_count(count); i++)
     if (!(list->chunks[i] = chunk_create())) {
       list_destroy(&list->object);
-      return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a list of %lld elements", (long long)count);
+      return tfc_status_no_memory_for("a list of %lld elements", (long long)count);
     }
   *out = list;
   return NULL;

@@ -10,6 +10,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/line.h"
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/random_stream.h"
 #include "runtime/ops/row.h"
@@ -97,8 +98,7 @@ static tfc_status learned_create(void *arg, struct tfc_object **out) {
   if (l) l->weights = malloc((size_t)s->range * sizeof *l->weights);
   if (!l || !l->weights) {
     free(l);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for the weights of %lld classes",
-                           (long long)s->range);
+    return tfc_status_no_memory_for("the weights of %lld classes", (long long)s->range);
   }
   l->object = (struct tfc_object){.type = &learned_type, .references = 1};
   pthread_mutex_init(&l->lock, NULL);

@@ -90,10 +90,6 @@ static void let_go(struct held *h) {
   if (h->key.data != h->buffer) free((char *)h->key.data);
 }
 
-static tfc_status out_of_memory(tfc_str name) {
-  return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: resource '%.*s'", TFC_STR_ARG(name));
-}
-
 static tfc_status wrong_type(tfc_str name, const struct tfc_object *object, const struct tfc_object_type *type) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "resource '%.*s' is a %s, not a %s", TFC_STR_ARG(name),
                          object->type->name, type->name);
@@ -119,7 +115,7 @@ tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str contain
   for (int round = 0; round < 2; round++) {
     struct held held;
     if (!hold(r, container, name, made != NULL, &held)) {
-      s = out_of_memory(name);
+      s = tfc_status_no_memory("a resource");
       break;
     }
     struct slot *slot = held.slot;
@@ -130,7 +126,7 @@ tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str contain
         tfc_object_retain(*out = slot->object);
       round = 2;
     } else if (made && !slot) {
-      s = out_of_memory(name);
+      s = tfc_status_no_memory("a resource");
     } else if (made && slot->kept && (s = load(name, tfc_str_from(slot->kept), made))) {
       // The content that was saved stays in the slot, so that every step that needs the object fails.
     } else if (made) { // two references: one for the table, one for the caller
@@ -154,7 +150,7 @@ tfc_status tfc_resources_find(struct tfc_resources *r, tfc_str container, tfc_st
                               const struct tfc_object_type *type, struct tfc_object **out) {
   tfc_status s = NULL;
   struct held held;
-  if (!hold(r, container, name, false, &held)) return out_of_memory(name);
+  if (!hold(r, container, name, false, &held)) return tfc_status_no_memory("a resource");
   const struct slot *slot = held.slot;
   if (!slot || !slot->object)
     s = tfc_status_make(TFC_NOT_FOUND, "there is no %s '%.*s'", type->name, TFC_STR_ARG(name));
@@ -212,7 +208,7 @@ void tfc_resources_each(struct tfc_resources *r,
 tfc_status tfc_resources_load(struct tfc_resources *r, tfc_str container, tfc_str name, tfc_str kept) {
   tfc_status s = NULL;
   struct held held;
-  if (!hold(r, container, name, true, &held)) return out_of_memory(name);
+  if (!hold(r, container, name, true, &held)) return tfc_status_no_memory("a resource");
   struct slot *slot = held.slot;
   struct tfc_object *object = slot ? slot->object : NULL;
   tfc_object_retain(object);
@@ -220,7 +216,7 @@ tfc_status tfc_resources_load(struct tfc_resources *r, tfc_str container, tfc_st
     free(slot->kept);
     slot->kept = tfc_str_dup(kept);
   }
-  if (!slot || (!object && !slot->kept)) s = out_of_memory(name);
+  if (!slot || (!object && !slot->kept)) s = tfc_status_no_memory("a resource");
   let_go(&held);
   if (object) s = load(name, kept, object); // without the lock: kernels that waited for it may go on
   tfc_object_release(object);

@@ -2,6 +2,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/ops/kernel.h"
 
 static void destroy(struct tfc_object *self) {
@@ -20,7 +21,7 @@ tfc_status tfc_variable_create(tfc_str name, tfc_dtype dtype, const struct tfc_s
   char *copy = v ? tfc_str_dup(name) : NULL;
   if (!copy) {
     free(v);
-    return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: variable '%.*s'", TFC_STR_ARG(name));
+    return tfc_status_no_memory_for("variable '%.*s'", TFC_STR_ARG(name));
   }
   v->object = (struct tfc_object){.type = &tfc_variable_type, .references = 1};
   pthread_mutex_init(&v->access, NULL);

@@ -1,6 +1,7 @@
 // Pruning: finds the nodes that fetches and targets need, backwards from these to the feeds.
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/pass/pass.h"
 
 tfc_status tfc_prune(const struct tfc_graph *g, const struct tfc_output *feeds, uint32_t feed_count,
@@ -9,11 +10,11 @@ tfc_status tfc_prune(const struct tfc_graph *g, const struct tfc_output *feeds, 
   tfc_status s = NULL;
   struct tfc_intmap fed = {0};
   uint32_t *stack = malloc(((size_t)g->node_count + 1) * sizeof *stack), depth = 0;
-  if (!stack) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: pruning %u nodes", g->node_count);
+  if (!stack) return tfc_status_no_memory_for("pruning %u nodes", g->node_count);
   memset(out_needed, 0, g->node_count * sizeof *out_needed);
   for (uint32_t i = 0; i < feed_count; i++)
     if (!tfc_intmap_put(&fed, (uint64_t)feeds[i].node << 32 | (uint32_t)feeds[i].index, 1, NULL))
-      TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "out of memory: pruning %u nodes", g->node_count);
+      TFC_TRY(s, tfc_status_no_memory_for("pruning %u nodes", g->node_count));
   for (uint32_t i = 0; i < fetch_count + target_count; i++) {
     struct tfc_output o = i < fetch_count ? fetches[i] : (struct tfc_output){targets[i - fetch_count], TFC_CONTROL};
     if (o.node >= g->node_count) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "node %u is not in the graph", o.node);

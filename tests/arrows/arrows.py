@@ -242,11 +242,12 @@ def said_to_be_shared():
 
 
 def written_out(files):
-    """Where an error of a failed allocation is written out instead of made by tfc_status_no_memory: (file, line). One that
-    prints a size or a name is not meant."""
-    literal = re.compile(r'TFC_RESOURCE_EXHAUSTED,\s*"out of memory[^"%]*"')
+    """Where an error of a failed allocation is written out instead of made by tfc_status_no_memory or
+    tfc_status_no_memory_for: (file, line). Memory that a limit or a device refused is another matter: those errors say how
+    much was asked for and what the limit is, or what CUDA's error is called."""
+    literal = re.compile(r'TFC_RESOURCE_EXHAUSTED,\s*"[^"]*out of memory(?![^"]*(?:asked for|the limit is))[^"]*"')
     for path in files:
-        if path != "runtime/base/status.c":
+        if path not in ("runtime/base/status.c", "runtime/device/cuda/failure.c"):
             with open(path, encoding="utf-8") as file:
                 text = file.read()
             for found in literal.finditer(text):

@@ -1,6 +1,7 @@
 #include "tests/common/test.h"
 
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/status.h"
 #include "runtime/base/units.h"
 
@@ -40,6 +41,10 @@ static void no_memory_says_for_what(void **state) {
   s = tfc_status_no_memory(NULL);
   assert_int_equal(tfc_status_code(s), TFC_RESOURCE_EXHAUSTED);
   assert_string_equal(tfc_status_message(s), "out of memory");
+  tfc_status_free(s);
+  s = tfc_status_no_memory_for("a graph of %u nodes", 3u);
+  assert_int_equal(tfc_status_code(s), TFC_RESOURCE_EXHAUSTED);
+  assert_string_equal(tfc_status_message(s), "out of memory: a graph of 3 nodes");
   tfc_status_free(s);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/device/copy.h"
 #include "runtime/device/cpu/lanes.h"
 #include "runtime/device/cpu/team.h"
@@ -86,7 +87,7 @@ static tfc_status open_device(const struct tfc_device_info *info, struct tfc_dev
   uint32_t index = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0, cores = info->cores ? info->cores : 1;
   bool bound = strcmp(info->label, "oversubscribed") != 0 && (uint64_t)(index + 1) * cores <= (uint64_t)t.core_count;
   struct cpu_device *d = calloc(1, sizeof *d);
-  if (!d) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory opening %s", info->name);
+  if (!d) return tfc_status_no_memory_for("opening %s", info->name);
   tfc_status s = NULL;
   d->base.driver = &tfc_driver_cpu;
   d->base.info = *info;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/wait.h"
 
@@ -90,7 +91,7 @@ tfc_status tfc_team_init(struct tfc_team *t, int size, const int *cpus, int64_t 
   *t = (struct tfc_team){.size = size, .spin_ns = spin_ns};
   if (size <= 1) return NULL;
   t->workers = calloc((size_t)size - 1, sizeof *t->workers);
-  if (!t->workers) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory for a team of %d threads", size);
+  if (!t->workers) return tfc_status_no_memory_for("a team of %d threads", size);
   for (int i = 1; i < size; i++) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/base/str.h"
 
 enum { WORK_SPIN_NS = 50000, END_SPIN_NS = 50000 };
@@ -181,7 +182,7 @@ static tfc_status open_device(const struct tfc_device_driver *driver, const stru
   bool is_virtual = driver == &tfc_driver_vgpu;
   if (!tfc_cuda_api) return tfc_status_make(TFC_UNAVAILABLE, "no GPU: CUDA is not there");
   struct tfc_cuda_device *d = calloc(1, sizeof *d);
-  if (!d) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory opening %s", info->name);
+  if (!d) return tfc_status_no_memory_for("opening %s", info->name);
   d->base.driver = driver;
   d->base.info = *info;
   d->api = tfc_cuda_api;

@@ -10,6 +10,7 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/device/cuda/device.h"
 #include "runtime/device/cuda/failure.h"
 #include "runtime/device/cuda/libraries.h"
@@ -136,7 +137,7 @@ tfc_status tfc_cuda_mark_record(struct tfc_cuda_pool *p, tfc_cuda_stream stream,
     if (!m) {
       *out_error = error;
       return error ? tfc_status_make(TFC_UNAVAILABLE, "%s: no event: %s", p->device, p->api->error_text(error))
-                   : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "%s: out of memory for events", p->device);
+                   : tfc_status_no_memory_for("the events of %s", p->device);
     }
   }
   m->stream = stream;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/random.h"
 #include "runtime/device/copy.h"
 #include "runtime/device/queue.h"
@@ -130,7 +131,7 @@ static void close_device(struct tfc_device *device) {
 static tfc_status open_device(const struct tfc_device_info *info, struct tfc_device **out) {
   tfc_status s = NULL;
   struct emulated_device *d = calloc(1, sizeof *d);
-  if (!d) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory opening %s", info->name);
+  if (!d) return tfc_status_no_memory_for("opening %s", info->name);
   d->base.driver = &tfc_driver_emulated;
   d->base.info = *info;
   pthread_mutex_init(&d->lock, NULL);

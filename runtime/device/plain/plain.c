@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/base/no_memory.h"
 #include "runtime/device/copy.h"
 #include "runtime/device/queue.h"
 #include "runtime/device/runner.h"
@@ -24,7 +25,7 @@ static tfc_status discover(const struct tfc_driver_options *options, struct tfc_
                            uint32_t *out_count) {
   const uint32_t n = options->whole || !options->count ? 1 : options->count;
   struct tfc_device_info *infos = calloc(n, sizeof *infos);
-  if (!infos) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory listing %u devices", n);
+  if (!infos) return tfc_status_no_memory_for("listing %u devices", n);
   for (uint32_t i = 0; i < n; i++) {
     struct tfc_device_info *info = &infos[i];
     snprintf(info->name, sizeof info->name, "plain:%u", i);
@@ -68,7 +69,7 @@ static void close_device(struct tfc_device *device) {
 static tfc_status open_device(const struct tfc_device_info *info, struct tfc_device **out) {
   tfc_status s = NULL;
   struct plain_device *d = calloc(1, sizeof *d);
-  if (!d) return tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory opening %s", info->name);
+  if (!d) return tfc_status_no_memory_for("opening %s", info->name);
   d->base = (struct tfc_device){.driver = &tfc_driver_plain, .info = *info};
   TFC_TRY(s, tfc_memory_init(&d->memory, d->base.info.name, info->memory, 0));
   d->runner = (struct tfc_runner){.device = &d->base, .memory = &d->memory};

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/graph/kept_buffer.h"
 #include "runtime/transport/transport.h"
 
@@ -334,7 +335,7 @@ static tfc_status take(struct transport *t, int from, const unsigned char *packe
   if (!a) {
     tfc_message_free(m);
     return s ? tfc_status_annotate(s, "a message of task %d", from)
-             : tfc_status_make(TFC_RESOURCE_EXHAUSTED, "out of memory: a message of task %d", from);
+             : tfc_status_no_memory_for("a message of task %d", from);
   }
   if (inlined) memcpy(m->body->data, packed + sizeof h + h.head_size, inlined);
   a->message = m;
