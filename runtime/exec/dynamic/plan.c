@@ -511,7 +511,9 @@ static tfc_status make_info(struct maker *m) {
   uint32_t devices = m->plan->session->device_count;
   struct tfc_plan_op *ops = TFC_ARENA_ARRAY(m->arena, struct tfc_plan_op, m->d->node_count + 1);
   uint64_t *peaks = TFC_ARENA_ARRAY(m->arena, uint64_t, devices);
-  if (!ops || !peaks) return tfc_status_no_memory("planning a step");
+  const uint32_t variable_count = (uint32_t)m->plan->ir.variables.count;
+  struct tfc_plan_variable *variables = TFC_ARENA_ARRAY(m->arena, struct tfc_plan_variable, variable_count + 1);
+  if (!ops || !peaks || !variables) return tfc_status_no_memory("planning a step");
   for (uint32_t i = 0; i < m->d->node_count; i++) {
     const struct tfc_dnode *n = &m->d->nodes[i];
     if (n->kind == TFC_DNODE_OP) ops[info->op_count++] = (struct tfc_plan_op){n->node, n->device, n->kernel};
@@ -522,8 +524,11 @@ static tfc_status make_info(struct maker *m) {
     if (tfc_shape_is_static(&v->variable->shape))
       tfc_status_free(tfc_tensor_bytes(v->variable->dtype, &v->variable->shape, &bytes));
     if (!tfc_variable_beside(m->plan->session->devices[v->device], v->variable->dtype)) peaks[v->device] += bytes;
+    variables[i] = (struct tfc_plan_variable){v->node, v->device, bytes};
   }
   info->ops = ops;
+  info->variables = variables;
+  info->variable_count = variable_count;
   info->runs_in = m->runs_in;
   info->peak_bytes = peaks;
   info->device_count = devices;
