@@ -34,6 +34,13 @@ static struct side side_of(const struct tfc_job_proposers *p, bool learned) {
   return s;
 }
 
+// Whether nothing that was measured before the candidate could be the answer.
+static bool is_first(const struct tfc_job_candidates *c, const struct tfc_job_candidate *candidate) {
+  for (const struct tfc_job_candidate *k = c->list.data; k < candidate; k++)
+    if (tfc_job_can_answer(k)) return false;
+  return true;
+}
+
 void tfc_job_account(const struct tfc_job_candidates *c, const struct tfc_job_proposers *p, struct tfc_text *out) {
   const struct side learned = side_of(p, true), others = side_of(p, false);
   const struct tfc_job_candidate *best = tfc_job_candidates_best(c);
@@ -50,5 +57,9 @@ void tfc_job_account(const struct tfc_job_candidates *c, const struct tfc_job_pr
   if (isfinite(learned.best_us) && isfinite(others.best_us))
     tfc_text_printf(out, "; its best took %s, the others' best %s", tfc_show_us(a, learned.best_us),
                     tfc_show_us(b, others.best_us));
-  tfc_text_printf(out, by && by->learned ? ": the answer is its own.\n" : ": the answer is not its own.\n");
+  tfc_text_printf(out, by && by->learned ? ": the answer is its own" : ": the answer is not its own");
+  // Only what was faster than a placement before it took the lead.
+  if (by && by->learned && !learned.won)
+    tfc_text_printf(out, is_first(c, best) ? ", and nothing before it could be one" : ", chosen at the end");
+  tfc_text_printf(out, ".\n");
 }

@@ -563,6 +563,18 @@ static void contributions(void **state) {
   tfc_job_account(&c, &p, &text);
   assert_string_equal(text.data, "The learned policy proposed 3 of 5 measured placements, of which 1 took the lead "
                                  "(others 2): the answer is its own.\n");
+  // Without a lead that it took from another, the sentence says how it can be the answer.
+  uint16_t device = 0;
+  struct tfc_job_candidate rows[] = {{.state = TFC_RESULT_OK, .median_us = INFINITY}, best};
+  c.list.data = rows, c.list.count = 2, c.best = 1;
+  for (size_t i = 0; i < p.list.count; i++) p.list.data[i].won = 0;
+  text.size = 0;
+  tfc_job_account(&c, &p, &text);
+  assert_non_null(strstr(text.data, "(others 0): the answer is its own, and nothing before it could be one.\n"));
+  rows[0].solution.device = &device, rows[0].median_us = 500;
+  text.size = 0;
+  tfc_job_account(&c, &p, &text);
+  assert_non_null(strstr(text.data, "(others 0): the answer is its own, chosen at the end.\n"));
   tfc_text_deinit(&text);
   tfc_job_proposers_deinit(&p);
 }
