@@ -122,6 +122,7 @@ enum { FIRST_PORT = 2222, MOST_TASKS = 65536 - FIRST_PORT };
 tfc_status cli_export_clusterspec(const struct tfc_placement *p, const char *path) {
   tfc_status s = NULL;
   json_t *cluster = json_object();
+  struct tfc_text file = {0};
   char *text = NULL;
   int port = FIRST_PORT;
   for (uint32_t d = 0; d < p->device_count; d++) {
@@ -149,7 +150,8 @@ tfc_status cli_export_clusterspec(const struct tfc_placement *p, const char *pat
   }
   text = json_dumps(cluster, JSON_INDENT(2));
   if (!text) TFC_TRY(s, tfc_status_no_memory(NULL));
-  s = tfc_file_write(path, tfc_str_from(text));
+  tfc_text_printf(&file, "%s\n", text);
+  s = write_text(&file, path);
 out:
   free(text);
   json_decref(cluster);

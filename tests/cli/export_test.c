@@ -143,6 +143,7 @@ static void test_clusterspec(void **state) {
               "tfc-export --placement %s/p.json --out %s/a.clusterspec --map "
               "cpu:0=/job:ps/device:CPU:0,cpu:1=/job:worker/task:2/device:GPU:0",
               folder, folder);
+  assert_exit(0, "", "test \"$(tail -c 1 %s/a.clusterspec | wc -l)\" = 1", folder); // the last line ends
   assert_exit(0, "",
               "python3 -c 'import json; c = json.load(open(\"%s/a.clusterspec\"));"
               "assert sorted(c) == [\"ps\", \"worker\"] and len(c[\"ps\"]) == 1 and len(c[\"worker\"]) == 3, c;"

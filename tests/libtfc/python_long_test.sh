@@ -106,6 +106,15 @@ placement = tfc.place("costs.json", machine="m.yaml", time="2s", db=None, wait=F
 assert placement.step_us == 10.0 and placement.label == "modelled", placement.document
 assert placement.nodes["a"] == placement.nodes["d"] != placement.nodes["b"]
 assert os.path.exists(placement.path)
+document = tfc.place(open(os.path.join(examples, "mlp.pb"), "rb").read(), devices=2, time="2s", wait=True, db=None,
+                     out="bytes.json").document
+assert document["devices"], document
+try:
+    tfc.place(7, db=None)
+except tfc.Error as error:
+    assert error.kind == "invalid argument" and "the bytes of one, not int" in str(error), str(error)
+else:
+    raise AssertionError("no error about a number in place of a graph")
 for flags, kind, words in [({"tiem": "2s"}, "invalid argument", "tiem"),
                            ({"time": "2"}, "invalid argument", "--time needs a time with its unit"),
                            ({"devices": "acc:7", "machine": "m.yaml"}, "unavailable", "acc:7")]:

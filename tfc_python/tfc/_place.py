@@ -59,17 +59,21 @@ def _message(said):
 
 
 def place(graph, devices=None, out=None, quiet=True, **flags):
-    """Finds a placement by running the graph: a path, or a GraphDef. devices, out and every further argument are flags of
+    """Finds a placement by running the graph: a path, a GraphDef, or the bytes of one. devices, out and every further argument are flags of
     tfc-place (time="60s", measurements=50, machine="m.yaml", wait=True; db=None keeps no database).
     Returns a Placement; that nothing beats one device is no error."""
     folder = tempfile.mkdtemp(prefix="tfc-")
     try:
         if hasattr(graph, "SerializeToString"):
+            graph = graph.SerializeToString()
+        if isinstance(graph, (bytes, bytearray, memoryview)):
             path = os.path.join(folder, "graph.pb")
             with open(path, "wb") as file:
-                file.write(graph.SerializeToString())
+                file.write(graph)
             graph = path
             out = out or os.path.abspath("graph.placement.json")
+        if not isinstance(graph, (str, os.PathLike)):
+            raise Error("graph: a path, a GraphDef or the bytes of one, not " + type(graph).__name__, 2)
         out = out or os.path.splitext(os.path.normpath(os.fspath(graph)))[0] + ".placement.json"
         if flags.get("db", "") is None:
             flags["db"] = os.path.join(folder, "tfc.db")
