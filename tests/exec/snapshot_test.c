@@ -73,6 +73,28 @@ static void assert_is(const char *fetch, const float value[3]) {
   assert_memory_equal(got, value, sizeof got);
 }
 
+// A plan of every kind says which variables the session has for it, and how large they are.
+static void variables_of_plans(void **state) {
+  (void)state;
+  const uint32_t targets[] = {tfc_graph_find(graph, TFC_STR("read_a")), tfc_graph_find(graph, TFC_STR("read_b"))};
+  for (int dynamic = 0; dynamic < 2; dynamic++) {
+    struct tfc_plan *plan = NULL;
+    const struct tfc_run_spec spec = {.targets = targets, .target_count = 2, .dynamic = dynamic};
+    assert_ok(tfc_plan_create(session, &spec, &plan));
+    const struct tfc_plan_info *info = tfc_plan_info(plan);
+    assert_true(info->is_static == !dynamic);
+    assert_int_equal(info->variable_count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+      const tfc_str op = graph->nodes[info->variables[i].node].op;
+      assert_true(tfc_str_is(op, "VarHandleOp") || tfc_str_is(op, "VariableV2"));
+      assert_int_equal(info->variables[i].device, 0);
+      assert_int_equal(info->variables[i].bytes, 12);
+    }
+    assert_true(info->variables[0].node != info->variables[1].node);
+    tfc_plan_free(plan);
+  }
+}
+
 static void comes_back(void **state) {
   (void)state;
   static const float one[] = {1, 2, 3}, two[] = {10, 20, 30}, sum[] = {11, 22, 33}, three[] = {-1, -2, -3};
@@ -181,6 +203,7 @@ static void in_place(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back), cmocka_unit_test(in_place)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(variables_of_plans), cmocka_unit_test(comes_back),
+                                     cmocka_unit_test(in_place)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
