@@ -207,7 +207,7 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
   case COMPARE:
     TFC_TRY(s, tfc_report_compare(store, runs, run_count, &lists));
     if (o->out) {
-      TFC_TRY(s, tfc_report_compare_page(&lists, tfc_store_path(store), o->out));
+      TFC_TRY(s, tfc_report_compare_page(&lists, tfc_store_path(store), tfc_store_is_copy(store), o->out));
       tfc_say("Written: %s/index.html", o->out);
     }
     TFC_TRY(s, print_lists(o, &lists));

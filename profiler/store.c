@@ -155,6 +155,7 @@ static tfc_status read_upgraded(struct tfc_store *store, int64_t version) {
              store->path, (long long)version, sqlite3_errstr(code));
   sqlite3_close(store->db);
   store->db = copy, copy = NULL;
+  store->is_copy = true;
   TFC_TRY(s, upgrade(store, false, version));
 out:
   sqlite3_close(copy);
@@ -333,6 +334,10 @@ bool tfc_store_being_written(const struct tfc_store *store) {
   bool held = lock && tfc_lock_held(lock);
   free(lock);
   return held;
+}
+
+bool tfc_store_is_copy(const struct tfc_store *store) {
+  return store->is_copy;
 }
 
 const char *tfc_store_path(const struct tfc_store *store) {

@@ -57,6 +57,7 @@ struct tfc_store {
   sqlite3 *db;
   char *path;
   struct tfc_lock *lock; // NULL: read-only
+  bool is_copy;          // tfc_store_is_copy
   sqlite3_stmt *statements[TFC_STORE_STATEMENT_COUNT];
 };
 

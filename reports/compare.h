@@ -17,6 +17,6 @@ enum tfc_compare_table {
 TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint32_t count,
                                            struct tfc_report_lists *out);
 // Adds a note with the queries of all this to a page.
-void tfc_report_compare_queries(struct tfc_text *out);
+void tfc_report_compare_queries(bool older, struct tfc_text *out);
 
 #endif

@@ -492,17 +492,18 @@ static void add_operations(const struct compared *c) {
 
 // --- The page --------------------------------------------------------------------------------------------------------
 
-static void add_runs(const struct compared *c) {
+static void add_runs(const struct compared *c, bool older) {
   static const struct value columns[] = {
       {"graph", "graph"},        {"label", "times are"}, {"objective", "searched for"},
       {"algorithm", "found by"}, {"state", "state"},     {"cpu_model", "processor"}};
   tfc_text_printf(c->out, "<section id=\"runs\"><h2>What was compared</h2>\n");
   add_rows(c, columns, sizeof columns / sizeof *columns);
-  tfc_report_compare_queries(c->out);
+  tfc_report_compare_queries(older, c->out);
   tfc_text_printf(c->out, "</section>\n");
 }
 
-tfc_status tfc_report_compare_page(const struct tfc_report_lists *lists, const char *database, const char *dir) {
+tfc_status tfc_report_compare_page(const struct tfc_report_lists *lists, const char *database, bool older,
+                                   const char *dir) {
   struct tfc_text html = {0};
   const struct compared c = {lists, &lists->tables[TFC_COMPARE_RUNS], lists->tables[TFC_COMPARE_RUNS].row_count, &html};
   tfc_html_begin(&html, TFC_STR("Runs compared"), false);
@@ -520,7 +521,7 @@ tfc_status tfc_report_compare_page(const struct tfc_report_lists *lists, const c
   add_devices(&c);
   add_traffic(&c);
   add_operations(&c);
-  add_runs(&c);
+  add_runs(&c, older);
   tfc_html_end(&html, false);
   tfc_status s = tfc_html_write(&html, dir);
   tfc_text_deinit(&html);

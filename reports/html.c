@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "profiler/schema.h"
 #include "reports/palette.h"
 #include "reports/plot.h"
 #include "runtime/base/file.h"
@@ -52,10 +53,16 @@ void tfc_html_end(struct tfc_text *out, bool script) {
   tfc_text_printf(out, "</body></html>\n");
 }
 
-void tfc_html_query(struct tfc_text *out, const char *summary, const char *sql) {
+void tfc_html_query(struct tfc_text *out, const char *summary, const char *sql, bool older) {
+  const char last = *sql ? sql[strlen(sql) - 1] : '\n';
   tfc_text_printf(out, "<details class=\"query\"><summary>%s</summary><pre>", summary);
+  if (older)
+    tfc_text_printf(out,
+                    "-- For the views of schema %d. The file has older ones until a program writes to it, such as\n"
+                    "-- tfc-report --db FILE gc --keep 1000000\n",
+                    TFC_SCHEMA_VERSION);
   tfc_html_escape(out, tfc_str_from(sql));
-  tfc_text_printf(out, "</pre></details>\n");
+  tfc_text_printf(out, "%s</pre></details>\n", last == ';' || last == '\n' ? "" : ";");
 }
 
 tfc_status tfc_html_write(const struct tfc_text *html, const char *dir) {

@@ -2,6 +2,7 @@
 #include "reports/lists.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "profiler/store_runs.h"
 #include "reports/reports.h"
@@ -25,6 +26,17 @@ void tfc_report_add_fit(struct tfc_text *out, tfc_str text, size_t width) {
   if (text.size > width) tfc_text_add(out, TFC_STR(".."));
   tfc_text_add(out, end_of(text, width));
   if (!out->failed && out->data && out->size > begin) tfc_report_plain(out->data + begin);
+}
+
+const char *tfc_report_fit_ends(char buffer[96], tfc_str text, size_t width) {
+  if (text.size <= width) return tfc_report_fit(buffer, text, width);
+  size_t begin = width / 2;
+  while (begin > 0 && ((unsigned char)text.data[begin] & 0xc0) == 0x80) begin--; // not in a character
+  tfc_report_fit(buffer, text, width - begin);
+  memmove(buffer + begin, buffer, strlen(buffer) + 1);
+  memcpy(buffer, text.data, begin);
+  tfc_report_plain(buffer);
+  return buffer;
 }
 
 const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width) {

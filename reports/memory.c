@@ -86,7 +86,7 @@ tfc_status tfc_report_memory(struct tfc_store *store, int64_t run_id, struct tfc
     }
     tfc_text_printf(text, "  %11s  %-9.*s %s\n", tfc_show_bytes(a, tfc_table_number(tensors, r, "bytes")),
                     TFC_STR_ARG(tfc_table_text(tensors, r, "kind")),
-                    tfc_report_fit(name, tfc_table_text(tensors, r, "node"), 54));
+                    tfc_report_fit_ends(name, tfc_table_text(tensors, r, "node"), 54));
   }
   tfc_text_printf(text, *tfc_report_simulated(store, &args)
                             ? "\nNamed: variables and tensors at that moment, as the simulation counts them.\n"

@@ -264,6 +264,7 @@ struct tried {
   double units;   // how many units tfc-place tried elsewhere; NaN: it tried none
   bool load;      // it searched for the smallest load
   bool too_large; // the answer does not fit in memory
+  double step_us; // of the answer; NaN: it was not measured
 };
 
 static tfc_status find_tried(struct tfc_store *store, const struct tfc_query_args *args, struct tried *out) {
@@ -271,7 +272,8 @@ static tfc_status find_tried(struct tfc_store *store, const struct tfc_query_arg
   tfc_status s = tfc_table_query(store, sql_tried, args, &run);
   *out =
       (struct tried){tfc_table_number(&run, 0, "moves_tried"),
-                     tfc_str_is(tfc_table_text(&run, 0, "objective"), "throughput"), tfc_report_is_too_large(&run, 0)};
+                     tfc_str_is(tfc_table_text(&run, 0, "objective"), "throughput"), tfc_report_is_too_large(&run, 0),
+                     *tfc_report_simulated(store, args) ? (double)NAN : tfc_table_number(&run, 0, "step_median_us")};
   tfc_table_deinit(&run);
   return s;
 }
@@ -286,17 +288,21 @@ tfc_status tfc_report_moves(struct tfc_store *store, const struct tfc_query_args
 tfc_status tfc_report_moves_explain(struct tfc_store *store, const struct tfc_query_args *args,
                                     const struct tfc_table *moves, struct tfc_text *out) {
   struct tried tried;
-  char base[32];
+  char base[32], measured[32];
   TFC_RETURN_IF_ERROR(find_tried(store, args, &tried));
   if (moves->row_count) tfc_show_us(base, tfc_table_number(moves, 0, "value_us"));
   if (moves->row_count && tried.too_large)
     tfc_text_printf(out, "the answer does not fit in memory, and none of these need\n  make it fit; ");
-  if (moves->row_count && tried.units >= 0)
-    tfc_text_printf(out,
-                    tried.load ? "each by itself would lower\n  the simulated largest load of %s by"
-                               : "each by itself would shorten the simulated step of %s by",
-                    base);
-  else if (moves->row_count)
+  if (moves->row_count && tried.units >= 0 && tried.load)
+    tfc_text_printf(out, "each by itself would lower\n  the simulated largest load of %s by", base);
+  else if (moves->row_count && tried.units >= 0) {
+    const double off = 100 * (tfc_table_number(moves, 0, "value_us") / tried.step_us - 1);
+    tfc_text_printf(out, "each by itself would shorten the simulated step of %s", base);
+    if (fabs(off) >= 0.5)
+      tfc_text_printf(out, "\n  (measured: %s; the simulation is %.0f %% too %s)", tfc_show_us(measured, tried.step_us),
+                      fabs(off), off > 0 ? "long" : "short");
+    tfc_text_printf(out, " by");
+  } else if (moves->row_count)
     tfc_text_printf(out, "estimated and not checked; each would shorten\n  the step of %s by", base);
   else if (tried.units > 0)
     tfc_text_printf(out,

@@ -45,7 +45,7 @@ static void add_idle(struct tfc_page *p) {
     for (size_t c = 0; c < sizeof causes / sizeof *causes; c++) {
       double share = tfc_table_number(t, r, causes[c].column);
       tfc_page_add(p, "<td class=\"n\" data-l=\"%s\">", causes[c].title);
-      if (share == share) tfc_page_add(p, "%.1f %%", share);
+      if (share == share && tfc_report_idle_known(t, r)) tfc_page_add(p, "%.1f %%", share);
       tfc_page_add(p, "</td>");
     }
     tfc_page_add(p, "<td class=\"n\" data-l=\"longest launch\">");

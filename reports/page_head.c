@@ -194,8 +194,11 @@ void tfc_page_head(struct tfc_page *p) {
   if (p->tau.tau == p->tau.tau) {
     char value[32];
     snprintf(value, sizeof value, "%.2f", p->tau.tau);
-    snprintf(text, sizeof text, "Kendall's τ of simulated against measured, %.0f placements%s", p->tau.placements,
-             p->tau.without_answer ? " (not the answer, which was stopped early at first)" : "");
+    char stored[48] = "";
+    if (tfc_report_tau_differs(&p->tau, &p->run))
+      snprintf(stored, sizeof stored, "; v_run.tau is %.2f, by an older rule", tfc_page_number(p, "tau"));
+    snprintf(text, sizeof text, "Kendall's τ of simulated against measured, %.0f placements%s%s", p->tau.placements,
+             p->tau.without_answer ? " (not the answer, which was stopped early at first)" : "", stored);
     add_card(p, "", value, text);
   }
   tfc_page_add(p, "</div>\n");

@@ -19,7 +19,7 @@ void tfc_page_escaped(struct tfc_page *p, tfc_str text) {
   tfc_html_escape(p->out, text);
 }
 void tfc_page_query(struct tfc_page *p, const char *summary, const char *sql) {
-  if (p->kept) tfc_html_query(p->out, summary, sql);
+  if (p->kept) tfc_html_query(p->out, summary, sql, tfc_store_is_copy(p->store));
 }
 double tfc_page_number(const struct tfc_page *p, const char *column) {
   return tfc_table_number(&p->run, 0, column);

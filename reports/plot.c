@@ -136,6 +136,7 @@ static tfc_status read_head(struct drawing *d) {
     bool head = tfc_str_starts(text, "#@");
     bool more = tfc_str_starts(text, "#@   ");
     if (!more && name.data) { // the query's last line was the one before
+      tfc_text_printf(&d->plot->queries, ";");
       TFC_TRY(s, add_query(d, name, &sql));
       tfc_text_deinit(&sql);
       name = (tfc_str){0};
@@ -145,7 +146,7 @@ static tfc_status read_head(struct drawing *d) {
     if (more) {
       const tfc_str more_sql = query_line(tfc_str_sub(text, 5, SIZE_MAX));
       tfc_text_printf(&sql, "%.*s\n", TFC_STR_ARG(more_sql));
-      tfc_text_printf(&d->plot->queries, "%.*s\n", TFC_STR_ARG(more_sql));
+      tfc_text_printf(&d->plot->queries, "\n%.*s", TFC_STR_ARG(more_sql));
     } else if (tfc_str_starts(rest, "title: ")) {
       tfc_text_add(&d->plot->title, tfc_str_sub(rest, 7, SIZE_MAX));
     } else if (tfc_str_starts(rest, "caption: ")) {
@@ -153,7 +154,7 @@ static tfc_status read_head(struct drawing *d) {
     } else if (tfc_str_starts(rest, "query ")) {
       size_t colon = tfc_str_find(rest, ':');
       name = tfc_str_sub(rest, 6, colon);
-      tfc_text_printf(&d->plot->queries, "%s-- %.*s\n", d->plot->queries.size ? "\n" : "",
+      tfc_text_printf(&d->plot->queries, "%s-- %.*s\n", d->plot->queries.size ? "\n\n" : "",
                       TFC_STR_ARG(tfc_str_sub(rest, 6, SIZE_MAX)));
     }
     line = line[n] ? line + n + 1 : NULL;

@@ -339,9 +339,7 @@ void tfc_report_next(const char *path, const struct tfc_query_args *args, struct
   if (args->step >= 0)
     tfc_text_printf(out, "Next: tfc-report critical %lld, gaps %lld, memory %lld, nodes %lld, trace %lld;\n", run, run,
                     run, run, run);
-  else
-    tfc_text_printf(out, "Next:\n");
-  tfc_text_printf(out, "      tfc-report show %lld --out DIR (the page)\n", run);
+  tfc_text_printf(out, "%s tfc-report show %lld --out DIR (the page)\n", args->step >= 0 ? "     " : "Next:", run);
   if (strcmp(path, "tfc.db") != 0) tfc_text_printf(out, "      with --db %s\n", path);
 }
 

@@ -1,5 +1,7 @@
 #include "reports/tau.h"
 
+#include <math.h>
+
 tfc_status tfc_report_tau(struct tfc_store *store, const struct tfc_query_args *args, struct tfc_report_tau *out) {
   struct tfc_table t = {0};
   tfc_status s = NULL;
@@ -13,4 +15,9 @@ tfc_status tfc_report_tau(struct tfc_store *store, const struct tfc_query_args *
 out:
   tfc_table_deinit(&t);
   return s;
+}
+
+bool tfc_report_tau_differs(const struct tfc_report_tau *tau, const struct tfc_table *run) {
+  const double stored = tfc_table_number(run, 0, "tau");
+  return tau->tau == tau->tau && stored == stored && round(100 * tau->tau) != round(100 * stored);
 }

@@ -30,6 +30,8 @@ struct tfc_report_tau {
   double placements, pairs;
   bool without_answer; // the answer is none of them, though it was measured: it was stopped early at first
 };
+// Whether v_run.tau, of a version with another rule, is another number of two decimals.
+bool tfc_report_tau_differs(const struct tfc_report_tau *tau, const struct tfc_table *run);
 TFC_MUST_USE tfc_status tfc_report_tau(struct tfc_store *store, const struct tfc_query_args *args,
                                        struct tfc_report_tau *out);
 

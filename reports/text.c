@@ -16,7 +16,9 @@ const char tfc_report_sql_runs[] =
     "SELECT run_id, state, program, graph, label, started_unix_s, wall_s, step_median_us, step_count, whole_us,"
     " best_single_us, expert_us, algorithm, episodes, load_us, best_single_load_us FROM v_run ORDER BY run_id";
 const char tfc_report_sql_warnings[] = "SELECT number, text FROM v_warning WHERE run_id = :run ORDER BY number";
-const char tfc_report_sql_run[] = "SELECT * FROM v_run WHERE run_id = :run";
+const char tfc_report_sql_run[] =
+    "SELECT v.*, t.tau AS tau_today, t.placements AS tau_today_placements FROM v_run v, (" TFC_SQL_TAU
+    ") t WHERE v.run_id = :run";
 // Lists the undivided machine first, then the answer, then rivals by their time, then placements that were only
 // simulated. Where loads were searched they count, and not the times. Other candidates of the search are not listed.
 const char tfc_report_sql_results[] =
@@ -168,23 +170,31 @@ out:
   return s;
 }
 
-// Prints why each device was idle. A run that was stored before these columns existed prints nothing.
+bool tfc_report_idle_known(const struct tfc_table *devices, uint32_t row) {
+  static const char *const causes[] = {"idle_launch_percent", "idle_transfer_percent", "idle_dependency_percent",
+                                       "idle_end_percent"};
+  double all = 0;
+  for (size_t c = 0; c < sizeof causes / sizeof *causes; c++) all += tfc_table_number(devices, row, causes[c]);
+  return all > 0 || (all == 0 && tfc_table_number(devices, row, "busy_percent") > 99.9);
+}
+
+// Prints why each device was idle; nothing, if it was recorded of none.
 static void idle_causes(const struct tfc_table *devices, struct tfc_text *out) {
   bool said = false;
   char name[96], a[32];
   for (uint32_t r = 0; r < devices->row_count; r++) {
-    double launch = tfc_table_number(devices, r, "idle_launch_percent"),
-           gap = tfc_table_number(devices, r, "launch_gap_us");
-    if (launch != launch) continue;
+    const double gap = tfc_table_number(devices, r, "launch_gap_us");
+    if (!tfc_report_idle_known(devices, r)) continue;
     if (!said)
       tfc_text_printf(out, "\n  %-10s %11s %11s %14s %12s %14s\n", "idle for", "launch", "transfer", "another device",
                       "end of step", "longest launch");
     said = true;
     tfc_text_printf(out, "  %-10s %9.1f %% %9.1f %% %12.1f %% %10.1f %% %14s\n",
-                    tfc_report_fit(name, tfc_table_text(devices, r, "name"), 10), launch,
+                    tfc_report_fit(name, tfc_table_text(devices, r, "name"), 10),
+                    tfc_table_number(devices, r, "idle_launch_percent"),
                     tfc_table_number(devices, r, "idle_transfer_percent"),
                     tfc_table_number(devices, r, "idle_dependency_percent"),
-                    tfc_table_number(devices, r, "idle_end_percent"), tfc_show_us(a, gap == gap ? gap : 0));
+                    tfc_table_number(devices, r, "idle_end_percent"), gap == gap ? tfc_show_us(a, gap) : "-");
   }
   if (said)
     tfc_text_printf(out, "  By the clock (v_busy): time in which any tensor was arriving is \"transfer\".\n"
@@ -274,15 +284,16 @@ bool tfc_report_is_folded(const struct tfc_table *results, uint32_t row, bool mo
 static void add_folded(const struct tfc_table *results, bool modelled, bool loads, struct tfc_text *out) {
   struct tfc_text text = {0};
   char a[32];
-  for (uint32_t r = 0; r < results->row_count; r++)
-    if (tfc_report_is_folded(results, r, modelled))
-      tfc_text_printf(&text, "%s%.*s %s",
-                      text.size  ? ", "
-                      : modelled ? "each algorithm by itself: "
-                      : loads    ? "only simulated (loads): "
-                                 : "only simulated: ",
-                      TFC_STR_ARG(tfc_table_text(results, r, "placement")),
-                      show(a, tfc_table_number(results, r, loads ? "load_us" : "simulated_us")));
+  for (uint32_t r = 0; r < results->row_count; r++) {
+    const double us = tfc_table_number(results, r, loads ? "load_us" : "simulated_us");
+    if (us != us || !tfc_report_is_folded(results, r, modelled)) continue;
+    tfc_text_printf(&text, "%s%.*s %s",
+                    text.size  ? ", "
+                    : modelled ? "each algorithm by itself: "
+                    : loads    ? "only simulated (loads): "
+                               : "only simulated: ",
+                    TFC_STR_ARG(tfc_table_text(results, r, "placement")), show(a, us));
+  }
   if (text.size) add_wrapped(out, "  ", (tfc_str){text.data, text.size});
   tfc_text_deinit(&text);
 }
@@ -448,11 +459,14 @@ tfc_status tfc_report_show(struct tfc_store *store, int64_t run_id, struct tfc_t
                     : loads  ? tfc_report_load_how(tfc_table_number(&run, 0, "load_samples"), modelled)
                              : "too few steps for an interval");
   if (bound == bound && (loads || answer > 0)) add_bound(&run, loads ? load : answer, loads, out);
-  if (tau.tau == tau.tau)
+  if (tau.tau == tau.tau) {
     tfc_text_printf(
         out, "Simulated against measured: Kendall's tau %.2f over %.0f placements%s\n", tau.tau, tau.placements,
         tau.without_answer ? "\n  (not the answer, which was stopped early when it was first measured)" : "");
-  else if (!modelled && !loads && tau.placements > 0)
+    if (tfc_report_tau_differs(&tau, &run))
+      tfc_text_printf(out, "  (v_run.tau is %.2f, by the rule of the version that measured)\n",
+                      tfc_table_number(&run, 0, "tau"));
+  } else if (!modelled && !loads && tau.placements > 0)
     tfc_text_printf(out,
                     "Simulated against measured: no Kendall's tau, for no two of the placements that\n"
                     "were measured (%.0f) differ by more than their spread\n",

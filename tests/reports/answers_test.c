@@ -241,6 +241,11 @@ static void test_moves(void **state) {
            "%s INSERT INTO single_move (placement, unit_id, node_id, operations, source, target, won_us) SELECT "
            "placement, 1, 1, 2, 0, 1, 12.5 FROM moves_tried",
            tried);
+  char off[640];
+  snprintf(off, sizeof off, "%s; UPDATE moves_tried SET value_us = 900", sql);
+  says("off", off,
+       "What to move: each by itself would shorten the simulated step of 900.0 us   (measured: 600.0 us; the "
+       "simulation is 50 % too long) by      12.5 us");
   db = made("wins", "measured", sql);
   assert_ok(tfc_report_critical(db, 1, &lists));
   assert_int_equal(lists.tables[3].row_count, 1);
@@ -321,7 +326,7 @@ static void test_partial_peaks(void **state) {
     assert_fits(&lists.text);
     assert_near(tfc_table_number(&lists.tables[TFC_COMPARE_DEVICES], 0, "complete"), 0);
     snprintf(html, sizeof html, "%s/compared", folder);
-    assert_ok(tfc_report_compare_page(&lists, "part.db", html));
+    assert_ok(tfc_report_compare_page(&lists, "part.db", false, html));
     tfc_report_lists_deinit(&lists);
     snprintf(html, sizeof html, "%s/compared/index.html", folder);
     assert_ok(tfc_file_map(html, &page));
@@ -393,6 +398,67 @@ static void test_waiting(void **state) {
 }
 
 // How far an answer that does not fit is above the bound says nothing.
+// What v_run.tau is where the version that measured had another rule; causes that a version did not record; rivals that
+// have no load; and a run without a traced step.
+static void test_older_runs(void **state) {
+  (void)state;
+#define SIMULATED(id, name, us, simulated)                                                                             \
+  "INSERT INTO placement (run_id, placement_id, role, name, state, label, median_us, q1_us, q3_us, steps, "            \
+  "simulated_us) VALUES (1, " #id ", 'baseline', '" name "', 'ok', 'measured', " #us ", " #us ", " #us                 \
+  ", 5, " #simulated ");"
+  static const char two[] = SIMULATED(3, "dp", 700, 100) SIMULATED(4, "heft", 900, 200);
+  char sql[1024];
+  snprintf(sql, sizeof sql, "UPDATE placement SET simulated_us = NULL; UPDATE run SET tau = 0.25; %s", two);
+  says("rule", sql, "tau 1.00 over 2 placements   (v_run.tau is 0.25, by the rule of the version that measured)");
+  struct tfc_store *db = made("rule_page", "measured", sql);
+  struct tfc_text text = {0};
+  struct tfc_table run = {0};
+  assert_ok(tfc_report_html(db, 1, &text));
+  assert_said(&text, "2 placements; v_run.tau is 0.25, by an older rule");
+  tfc_text_deinit(&text);
+  assert_ok(tfc_table_query(db, tfc_report_sql_run, &(struct tfc_query_args){.run = 1}, &run));
+  assert_int_equal(run.row_count, 1);
+  assert_near(tfc_table_number(&run, 0, "tau"), 0.25);
+  assert_near(tfc_table_number(&run, 0, "tau_today"), 1);
+  assert_near(tfc_table_number(&run, 0, "tau_today_placements"), 2);
+  tfc_table_deinit(&run);
+  tfc_store_close(db);
+  snprintf(sql, sizeof sql, "UPDATE placement SET simulated_us = NULL; UPDATE run SET tau = 1; %s", two);
+  db = made("same_rule", "measured", sql);
+  text = shown(db);
+  assert_said(&text, "tau 1.00 over 2 placements");
+  assert_null(strstr(text.data, "v_run.tau"));
+  tfc_text_deinit(&text);
+  tfc_store_close(db);
+
+  static const char *const causes[] = {"0", "60000"};
+  for (int known = 0; known < 2; known++) {
+    snprintf(sql, sizeof sql, "UPDATE busy SET launch_ns = 0, transfer_ns = %s, dependency_ns = 0, end_ns = 0",
+             causes[known]);
+    db = made(known ? "causes" : "zeros", "measured", sql);
+    text = shown(db);
+    assert_true(!strstr(text.data, "idle for") == !known);
+    if (known) assert_said(&text, "0.0 %      10.0 %          0.0 %        0.0 %  ");
+    tfc_text_deinit(&text);
+    tfc_store_close(db);
+  }
+
+  db = made("no_loads", "measured",
+            "UPDATE run SET objective = 'throughput';" RIVAL(3, "dp", "modelled", NULL)
+                RIVAL(4, "heft", "modelled", NULL) "INSERT INTO load (placement, load_us, samples, at_once) SELECT "
+                                                   "placement, 250, 0, 0 FROM placement WHERE placement_id <> 3");
+  text = shown(db);
+  assert_said(&text, "only simulated (loads): heft 250.0 us  ");
+  tfc_text_deinit(&text);
+  change_database(tfc_store_path(db), "DELETE FROM load WHERE placement = (SELECT placement FROM placement WHERE "
+                                      "placement_id = 4); DELETE FROM op");
+  text = shown(db);
+  assert_null(strstr(text.data, "only simulated"));
+  assert_said(&text, "Next: tfc-report show 1 --out DIR (the page)");
+  tfc_text_deinit(&text);
+  tfc_store_close(db);
+}
+
 static void test_too_large(void **state) {
   (void)state;
   says("large", "UPDATE run SET exit_code = 5, bound_us = 300, bound_name = 'work'",
@@ -400,10 +466,10 @@ static void test_too_large(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_faster_rivals), cmocka_unit_test(test_what_it_is),
-                                     cmocka_unit_test(test_loads),         cmocka_unit_test(test_moves),
-                                     cmocka_unit_test(test_partial_peaks), cmocka_unit_test(test_unknown_bytes),
-                                     cmocka_unit_test(test_handed_over),   cmocka_unit_test(test_waiting),
-                                     cmocka_unit_test(test_too_large),     cmocka_unit_test(test_pieces)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_faster_rivals), cmocka_unit_test(test_what_it_is),    cmocka_unit_test(test_loads),
+      cmocka_unit_test(test_moves),         cmocka_unit_test(test_partial_peaks), cmocka_unit_test(test_unknown_bytes),
+      cmocka_unit_test(test_handed_over),   cmocka_unit_test(test_waiting),       cmocka_unit_test(test_too_large),
+      cmocka_unit_test(test_pieces),        cmocka_unit_test(test_older_runs)};
   return cmocka_run_group_tests_name("answers", tests, set_up, tear_down);
 }

@@ -460,7 +460,7 @@ static void test_compare(void **state) {
   assert_said(&lists.text, "slower");
   assert_fits(&lists.text);
   snprintf(html, sizeof html, "%s/compared", folder);
-  assert_ok(tfc_report_compare_page(&lists, "compare.db", html));
+  assert_ok(tfc_report_compare_page(&lists, "compare.db", false, html));
   snprintf(sql, sizeof sql, "grep -q '>slower</span>' %s/index.html && ! grep -q 'src=' %s/index.html", html, html);
   assert_int_equal(system(sql), 0);
   struct tfc_file page = {0};
@@ -695,26 +695,35 @@ static void test_csv(void **state) {
   tfc_table_deinit(&t);
 }
 
+// Long names of the same end stay apart, and no character is cut.
+static void test_both_ends(void **state) {
+  (void)state;
+  char a[96], b[96];
+  assert_string_equal(tfc_report_fit_ends(a, TFC_STR("net/step1/grad"), 14), "net/step1/grad");
+  assert_string_equal(tfc_report_fit_ends(a, TFC_STR("net/step1/softmax/grad"), 20), "net/step1/..max/grad");
+  assert_string_equal(tfc_report_fit_ends(b, TFC_STR("net/step2/softmax/grad"), 20), "net/step2/..max/grad");
+  assert_string_equal(tfc_report_fit_ends(a, TFC_STR("abc\xc3\xa4/\n/softmax/grad"), 9), "abc..grad");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_nodes_by_hand),
-      cmocka_unit_test(test_node_outside_the_step),
-      cmocka_unit_test(test_node_in_a_loop),
-      cmocka_unit_test(test_nodes_of_a_run),
-      cmocka_unit_test(test_wide_names),
-      cmocka_unit_test(test_critical_by_hand),
-      cmocka_unit_test(test_critical_of_a_run),
-      cmocka_unit_test(test_simulated),
-      cmocka_unit_test(test_without_edges),
-      cmocka_unit_test(test_memory_by_hand),
-      cmocka_unit_test(test_memory_that_is_shared),
-      cmocka_unit_test(test_memory_of_a_run),
-      cmocka_unit_test(test_summary),
-      cmocka_unit_test(test_long_names),
-      cmocka_unit_test(test_csv),
-      cmocka_unit_test(test_compare),
-      cmocka_unit_test(test_interrupted_operation),
-      cmocka_unit_test(test_listed),
-  };
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_nodes_by_hand),
+                                     cmocka_unit_test(test_node_outside_the_step),
+                                     cmocka_unit_test(test_node_in_a_loop),
+                                     cmocka_unit_test(test_nodes_of_a_run),
+                                     cmocka_unit_test(test_wide_names),
+                                     cmocka_unit_test(test_critical_by_hand),
+                                     cmocka_unit_test(test_critical_of_a_run),
+                                     cmocka_unit_test(test_simulated),
+                                     cmocka_unit_test(test_without_edges),
+                                     cmocka_unit_test(test_memory_by_hand),
+                                     cmocka_unit_test(test_memory_that_is_shared),
+                                     cmocka_unit_test(test_memory_of_a_run),
+                                     cmocka_unit_test(test_summary),
+                                     cmocka_unit_test(test_long_names),
+                                     cmocka_unit_test(test_csv),
+                                     cmocka_unit_test(test_compare),
+                                     cmocka_unit_test(test_interrupted_operation),
+                                     cmocka_unit_test(test_listed),
+                                     cmocka_unit_test(test_both_ends)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
