@@ -8,9 +8,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runtime/base/str.h"
+#include "runtime/device/list_kinds.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool tried;
@@ -82,11 +82,7 @@ tfc_status tfc_gpu_profiler_record(bool on) {
 void tfc_gpu_profiler_prepare(const char *devices) {
   const struct tfc_gpu_profiler *p = NULL;
   struct tfc_activity *a = NULL;
-  // If --devices is a number, it means GPUs if there are any.
-  const char after = devices && *devices ? devices[strspn(devices, "0123456789")] : ':';
-  bool number = after == 0 || after == ','; // "4", "4,shared"
-  if (devices && (strstr(devices, "gpu") || (number && access("/dev/nvidiactl", F_OK) == 0)))
-    tfc_status_free(tfc_gpu_profiler_get(&p, &a));
+  if (tfc_device_list_may_run_on_its_own(devices)) tfc_status_free(tfc_gpu_profiler_get(&p, &a));
 }
 
 void tfc_gpu_profiler_set(const struct tfc_gpu_profiler *p, const char *reason) {

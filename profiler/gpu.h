@@ -24,8 +24,8 @@ struct tfc_gpu_profiler {
 // Returns the plug-in in the folder of this library, which is started once per process. UNAVAILABLE, with the reason;
 // later calls return the same.
 TFC_MUST_USE tfc_status tfc_gpu_profiler_get(const struct tfc_gpu_profiler **out, struct tfc_activity **out_activity);
-// Starts the plug-in early if the devices' names say that a GPU will be used, because CUPTI must start before CUDA
-// loads its modules. tfc_gpu_profiler_get reports a failure later.
+// Starts the plug-in early if the devices may run operations on their own (GPUs: runtime/device/list_kinds.h), because
+// CUPTI must start before CUDA loads its modules. tfc_gpu_profiler_get reports a failure later.
 void tfc_gpu_profiler_prepare(const char *devices);
 // Switches recording on or off in the whole process, between steps. Several collectors (the devices, the undivided
 // machine) share the session, so each of them must call it as it needs.

@@ -1,7 +1,7 @@
 // Policy: the result of training on many graphs, for use on other graphs. It has about twenty heads; each head is a set
 // of weights with which units are placed (rl/rollout.h). No single head is best for all problems; together they cover
 // the problems of training. Read from and written to JSON (the format "tfc-policy"), with the sha256 of the graphs that
-// it was trained on.
+// the policy was trained on.
 #ifndef TFC_RL_POLICY_H
 #define TFC_RL_POLICY_H
 

@@ -19,6 +19,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/memory_left.h"
 #include "runtime/base/sandbox.h"
+#include "runtime/device/list_kinds.h"
 
 extern char **environ;
 
@@ -318,8 +319,7 @@ tfc_status tfc_measurer_create(const struct tfc_measure_options *o, struct tfc_m
   // Loading and initialising a graph sends no heartbeat until it has ended.
   m->setup_seconds = fmax(m->hang_seconds, 60);
   // Preparing a graph for a GPU times its convolutions, which takes minutes for hundreds of shapes.
-  bool gpu = (o->devices && strstr(o->devices, "gpu")) || access("/dev/nvidiactl", F_OK) == 0;
-  if (gpu) m->setup_seconds *= 5;
+  if (tfc_device_list_may_run_on_its_own(o->devices)) m->setup_seconds *= 5;
   m->end_s = o->end_s;
   char self[4096];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/base/array.h"
 #include "runtime/base/no_memory.h"
@@ -12,7 +13,13 @@
 #include "runtime/device/cpu/topology.h"
 #include "runtime/device/driver.h"
 #include "runtime/device/list.h"
+#include "runtime/device/list_kinds.h"
 #include "runtime/device/plain/plain.h"
+
+// The kinds of the CUDA plug-in, which all run operations on their own.
+static const struct {
+  const char *kind, *symbol;
+} in_plugin[] = {{"gpu", "tfc_driver_gpu"}, {"vgpu", "tfc_driver_vgpu"}};
 
 static const struct tfc_device_driver *const built_in[] = {&tfc_driver_cpu, &tfc_driver_emulated, &tfc_driver_plain};
 
@@ -67,14 +74,37 @@ tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **ou
     *out = here;
     return NULL;
   }
-  if (!strcmp(kind, "gpu")) return load_plugin("tfc_driver_gpu", out);
-  if (!strcmp(kind, "vgpu")) return load_plugin("tfc_driver_vgpu", out);
+  for (size_t i = 0; i < sizeof in_plugin / sizeof *in_plugin; i++)
+    if (!strcmp(in_plugin[i].kind, kind)) return load_plugin(in_plugin[i].symbol, out);
   struct tfc_text known = {0};
   for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++) tfc_text_printf(&known, "%s, ", built_in[i]->kind);
   tfc_status s = tfc_status_make(TFC_UNAVAILABLE, "there is no kind of device named '%s' (%sgpu, vgpu)", kind,
                                  known.data ? known.data : "");
   tfc_text_deinit(&known);
   return s;
+}
+
+static bool runs_on_its_own(const char *kind) {
+  const struct tfc_device_driver *here = driver_here(kind);
+  if (here) return here->on_its_own;
+  for (size_t i = 0; i < sizeof in_plugin / sizeof *in_plugin; i++)
+    if (!strcmp(in_plugin[i].kind, kind)) return true;
+  return false;
+}
+
+bool tfc_device_list_may_run_on_its_own(const char *devices) {
+  struct tfc_device_list list = {0};
+  tfc_status s = devices ? tfc_device_list_parse(devices, false, &list) : NULL;
+  const bool any = !devices || s || list.count; // the devices are chosen among those that exist
+  bool may = any && access("/dev/nvidiactl", F_OK) == 0;
+  for (size_t i = 0; !any && i < list.items.count && !may; i++) {
+    char kind[16];
+    const int length = snprintf(kind, sizeof kind, "%.*s", TFC_STR_ARG(list.items.data[i].name));
+    may = length < (int)sizeof kind && runs_on_its_own(kind);
+  }
+  tfc_device_list_deinit(&list);
+  tfc_status_free(s);
+  return may;
 }
 
 struct wanted {
