@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/base/none.h"
 #include "runtime/base/units.h"
 
@@ -146,13 +147,28 @@ uint32_t tfc_machine_hosts(const struct tfc_machine *m, uint32_t *out_host) {
   return count;
 }
 
-const struct tfc_link *tfc_machine_link(const struct tfc_machine *m, uint32_t from, uint32_t to) {
+static bool joins(const struct tfc_machine *m, const struct tfc_link *l, uint32_t from, uint32_t to) {
   const tfc_hosts hosts = same_host(m, from, to) ? TFC_HOSTS_SAME : TFC_HOSTS_DIFFERENT;
-  for (uint32_t i = m->link_count; i-- > 0;) {
-    const struct tfc_link *l = &m->links[i];
-    if ((l->hosts == TFC_HOSTS_ANY || l->hosts == hosts) && tfc_glob_match(l->from, m->devices[from].name) &&
-        tfc_glob_match(l->to, m->devices[to].name))
-      return l;
+  return (l->hosts == TFC_HOSTS_ANY || l->hosts == hosts) && tfc_glob_match(l->to, m->devices[to].name);
+}
+
+const struct tfc_link *tfc_machine_link(const struct tfc_machine *m, uint32_t from, uint32_t to) {
+  for (uint32_t i = m->link_count; i-- > 0;)
+    if (tfc_glob_match(m->links[i].from, m->devices[from].name) && joins(m, &m->links[i], from, to))
+      return &m->links[i];
+  return NULL;
+}
+
+tfc_status tfc_machine_links_from(const struct tfc_machine *m, uint32_t from, uint32_t *scratch,
+                                  const struct tfc_link **out_link) {
+  uint32_t count = 0;
+  for (uint32_t i = m->link_count; i-- > 0;)
+    if (tfc_glob_match(m->links[i].from, m->devices[from].name)) scratch[count++] = i;
+  for (uint32_t to = 0; to < m->device_count; to++) {
+    TFC_RETURN_IF_ERROR(tfc_interrupted("looking for the links of devices"));
+    uint32_t i = 0;
+    while (i < count && !joins(m, &m->links[scratch[i]], from, to)) i++;
+    out_link[to] = i < count ? &m->links[scratch[i]] : NULL;
   }
   return NULL;
 }

@@ -217,13 +217,22 @@ static tfc_status make_pairs(struct tfc_problem *p) {
   TFC_ARRAY(const struct tfc_pair *) speeds = {0};
   tfc_status s = NULL;
   uint32_t *host = TFC_ARENA_ARRAY(&p->arena, uint32_t, devices);
-  if (!pair || !host) return tfc_status_no_memory("the placement problem");
+  // Pairs with the same row of links share its speed and its wire's name: a machine has up to 1024 × 1024 pairs.
+  const struct tfc_link *rows = p->machine->links;
+  const size_t row_count = p->machine->link_count;
+  uint32_t *speed_of = malloc((row_count + 1) * sizeof *speed_of), *named = malloc((row_count + 1) * sizeof *named);
+  uint32_t *scratch = malloc((row_count + 1) * sizeof *scratch);
+  const struct tfc_link **link_to = calloc(devices + 1u, sizeof *link_to);
+  if (!pair || !host || !speed_of || !named || !scratch || !link_to)
+    TFC_TRY(s, tfc_status_no_memory("the placement problem"));
+  for (size_t i = 0; i < row_count; i++) speed_of[i] = named[i] = TFC_NONE;
   p->pair = pair, p->host = host;
   p->host_count = tfc_machine_hosts(p->machine, host);
-  for (uint32_t a = 0; a < devices; a++)
+  for (uint32_t a = 0; a < devices; a++) {
+    TFC_TRY(s, tfc_machine_links_from(p->machine, a, scratch, link_to));
     for (uint32_t b = 0; b < devices; b++) {
       struct tfc_pair *q = &pair[(size_t)a * devices + b];
-      const struct tfc_link *link = a == b ? NULL : tfc_machine_link(p->machine, a, b);
+      const struct tfc_link *link = link_to[b];
       q->wire = TFC_NONE;
       if (a == b) continue;
       if (!link) {
@@ -234,11 +243,15 @@ static tfc_status make_pairs(struct tfc_problem *p) {
       q->latency = ps_from_us(link->latency_us), q->bandwidth = link->bandwidth;
       p->has_occupancy |= link->occupies != TFC_OCCUPIES_NONE;
       uint64_t key = 0;
+      const size_t row = (size_t)(link - rows);
       if (link->wire.data) {
-        if (!tfc_str_is(link->wire, "none")) { // the first link row with this wire's name stands for all of them
-          uint32_t i = 0;
-          while (!p->machine->links[i].wire.data || !tfc_str_equal(p->machine->links[i].wire, link->wire)) i++;
-          key = (UINT64_C(1) << 62) | i;
+        if (!tfc_str_is(link->wire, "none")) {
+          if (named[row] == TFC_NONE) { // the first link row with this wire's name stands for all of them
+            uint32_t i = 0;
+            while (!rows[i].wire.data || !tfc_str_equal(rows[i].wire, link->wire)) i++;
+            named[row] = i;
+          }
+          key = (UINT64_C(1) << 62) | named[row];
           if (of_each_host(link->wire)) key |= (uint64_t)(host[a] + 1) << 32;
         }
       } else if (link->duplex) {
@@ -253,14 +266,19 @@ static tfc_status make_pairs(struct tfc_problem *p) {
         if (!found) p->wire_count++;
         q->wire = (uint32_t)*wire;
       }
-      size_t i = 0;
-      while (i < speeds.count && !(speeds.data[i]->latency == q->latency && speeds.data[i]->bandwidth == q->bandwidth &&
-                                   same_curve(speeds.data[i]->link, link)))
-        i++;
-      if (i == speeds.count && !tfc_array_push(&speeds, q)) TFC_TRY(s, tfc_status_no_memory("the wires"));
-      if (i > UINT16_MAX) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "too many different links");
-      q->speed = (uint16_t)i;
+      if (speed_of[row] == TFC_NONE) {
+        size_t i = 0;
+        while (i < speeds.count &&
+               !(speeds.data[i]->latency == q->latency && speeds.data[i]->bandwidth == q->bandwidth &&
+                 same_curve(speeds.data[i]->link, link)))
+          i++;
+        if (i == speeds.count && !tfc_array_push(&speeds, q)) TFC_TRY(s, tfc_status_no_memory("the wires"));
+        if (i > UINT16_MAX) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "too many different links");
+        speed_of[row] = (uint32_t)i;
+      }
+      q->speed = (uint16_t)speed_of[row];
     }
+  }
   p->speed_count = (uint32_t)speeds.count;
   const size_t tensors = p->tensor_count;
   double slowest_sum = 0, longest = 0;
@@ -290,6 +308,10 @@ static tfc_status make_pairs(struct tfc_problem *p) {
   p->wire_time = table;
   p->horizon += slowest_sum;
 out:
+  free(speed_of);
+  free(named);
+  free(scratch);
+  free(link_to);
   tfc_intmap_deinit(&wires);
   tfc_array_free(&speeds);
   return s;

@@ -2,6 +2,7 @@
 // name of the faulty part.
 #include "tests/common/test.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "placer/model/json.h"
 #include "placer/model/machine_yaml.h"
 #include "placer/model/placement_json.h"
+#include "runtime/base/interrupt.h"
 #include "tests/placer/instances.h"
 
 #define GRAPH(nodes, edges)                                                                                            \
@@ -191,6 +193,41 @@ static void test_bad_machines(void **state) {
   }
 }
 
+// One sender's links to all receivers are those of each pair.
+static void check_links_from(const struct tfc_machine *m) {
+  uint32_t *scratch = calloc(m->link_count + 1u, sizeof *scratch);
+  const struct tfc_link **links = calloc(m->device_count, sizeof *links);
+  assert_true(scratch && links);
+  for (uint32_t from = 0; from < m->device_count; from++) {
+    assert_ok(tfc_machine_links_from(m, from, scratch, links));
+    for (uint32_t to = 0; to < m->device_count; to++) assert_ptr_equal(links[to], tfc_machine_link(m, from, to));
+  }
+  free(scratch);
+  free(links);
+}
+
+static void test_links_of_hosts(void **state) {
+  (void)state;
+  struct tfc_machine *m = NULL;
+  atomic_bool stop = true;
+  uint32_t scratch[4];
+  const struct tfc_link *links[4];
+  assert_ok(tfc_machine_parse(TFC_STR(MACHINE "  - {name: \"a:0\", kind: a, host: one, count: 2}\n"
+                                              "  - {name: \"b:0\", kind: b, host: two, count: 2}\n"
+                                              "links:\n"
+                                              "  - {from: \"a:*\", to: \"*\", hosts: different, bandwidth: 1GB/s}\n"
+                                              "  - {from: \"*\", to: \"*:1\", hosts: same, bandwidth: 2GB/s}\n"
+                                              "  - {from: \"b:1\", to: \"a:0\", bandwidth: 3GB/s}\n"),
+                              "m.yaml", &m));
+  check_links_from(m);
+  assert_ok(tfc_machine_links_from(m, 2, scratch, links));
+  assert_true(!links[0] && !links[1] && links[3]->bandwidth == 2e9);
+  tfc_interrupt_on(&stop);
+  assert_fails(tfc_machine_links_from(m, 2, scratch, links), TFC_CANCELLED, "links of devices");
+  tfc_interrupt_on(NULL);
+  tfc_machine_free(m);
+}
+
 static void test_machine(void **state) {
   (void)state;
   struct tfc_machine *m = NULL, *again = NULL;
@@ -204,6 +241,7 @@ static void test_machine(void **state) {
                       "wake: 80us}\n"),
       "m.yaml", &m));
   assert_int_equal(m->device_count, 7);
+  check_links_from(m);
   assert_true(tfc_str_is(m->devices[3].name, "acc:10"));
   assert_true(m->devices[0].memory == UINT64_C(64) << 30 && m->devices[1].memory == 16000000000u);
   assert_true(m->devices[2].dispatch_us == 0.5 && m->devices[2].slowdown[1] == 1.25);
@@ -495,6 +533,7 @@ int main(void) {
       cmocka_unit_test(test_graph),
       cmocka_unit_test(test_bad_machines),
       cmocka_unit_test(test_machine),
+      cmocka_unit_test(test_links_of_hosts),
       cmocka_unit_test(test_machine_names),
       cmocka_unit_test(test_machine_bombs),
       cmocka_unit_test(test_placement),
