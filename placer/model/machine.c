@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/base/interrupt.h"
 #include "runtime/base/none.h"
 #include "runtime/base/units.h"
 
@@ -159,18 +158,16 @@ const struct tfc_link *tfc_machine_link(const struct tfc_machine *m, uint32_t fr
   return NULL;
 }
 
-tfc_status tfc_machine_links_from(const struct tfc_machine *m, uint32_t from, uint32_t *scratch,
-                                  const struct tfc_link **out_link) {
+void tfc_machine_links_from(const struct tfc_machine *m, uint32_t from, uint32_t *scratch,
+                            const struct tfc_link **out_link) {
   uint32_t count = 0;
   for (uint32_t i = m->link_count; i-- > 0;)
     if (tfc_glob_match(m->links[i].from, m->devices[from].name)) scratch[count++] = i;
   for (uint32_t to = 0; to < m->device_count; to++) {
-    TFC_RETURN_IF_ERROR(tfc_interrupted("looking for the links of devices"));
     uint32_t i = 0;
     while (i < count && !joins(m, &m->links[scratch[i]], from, to)) i++;
     out_link[to] = i < count ? &m->links[scratch[i]] : NULL;
   }
-  return NULL;
 }
 
 static void keep_marked(struct tfc_machine *m, const bool *marked) {

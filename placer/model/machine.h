@@ -106,9 +106,9 @@ uint32_t tfc_machine_hosts(const struct tfc_machine *machine, uint32_t *out_host
 // Returns the last link row that matches the ordered pair; NULL: these two devices cannot exchange data.
 const struct tfc_link *tfc_machine_link(const struct tfc_machine *machine, uint32_t from, uint32_t to);
 // The same for one sender and all receivers: out_link [device]. Only rows that match the sender are compared with each
-// receiver; `scratch` [link_count] holds them. CANCELLED, DEADLINE_EXCEEDED: the program was interrupted.
-TFC_MUST_USE tfc_status tfc_machine_links_from(const struct tfc_machine *machine, uint32_t from, uint32_t *scratch,
-                                               const struct tfc_link **out_link);
+// receiver; `scratch` [link_count] holds them.
+void tfc_machine_links_from(const struct tfc_machine *machine, uint32_t from, uint32_t *scratch,
+                            const struct tfc_link **out_link);
 // Removes all devices that are not in `list`. The list has the form of --devices: names and ranges ("acc:0-3,cpu:0"),
 // or a number N ("4"), which means the first N devices of the first kind in the file that has so many. Devices keep
 // their order. UNAVAILABLE: the machine does not have them.

@@ -229,7 +229,7 @@ static tfc_status make_pairs(struct tfc_problem *p) {
   p->pair = pair, p->host = host;
   p->host_count = tfc_machine_hosts(p->machine, host);
   for (uint32_t a = 0; a < devices; a++) {
-    TFC_TRY(s, tfc_machine_links_from(p->machine, a, scratch, link_to));
+    tfc_machine_links_from(p->machine, a, scratch, link_to);
     for (uint32_t b = 0; b < devices; b++) {
       struct tfc_pair *q = &pair[(size_t)a * devices + b];
       const struct tfc_link *link = link_to[b];

@@ -2,7 +2,6 @@
 // name of the faulty part.
 #include "tests/common/test.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include "placer/model/json.h"
 #include "placer/model/machine_yaml.h"
 #include "placer/model/placement_json.h"
-#include "runtime/base/interrupt.h"
 #include "tests/placer/instances.h"
 
 #define GRAPH(nodes, edges)                                                                                            \
@@ -199,7 +197,7 @@ static void check_links_from(const struct tfc_machine *m) {
   const struct tfc_link **links = calloc(m->device_count, sizeof *links);
   assert_true(scratch && links);
   for (uint32_t from = 0; from < m->device_count; from++) {
-    assert_ok(tfc_machine_links_from(m, from, scratch, links));
+    tfc_machine_links_from(m, from, scratch, links);
     for (uint32_t to = 0; to < m->device_count; to++) assert_ptr_equal(links[to], tfc_machine_link(m, from, to));
   }
   free(scratch);
@@ -209,7 +207,6 @@ static void check_links_from(const struct tfc_machine *m) {
 static void test_links_of_hosts(void **state) {
   (void)state;
   struct tfc_machine *m = NULL;
-  atomic_bool stop = true;
   uint32_t scratch[4];
   const struct tfc_link *links[4];
   assert_ok(tfc_machine_parse(TFC_STR(MACHINE "  - {name: \"a:0\", kind: a, host: one, count: 2}\n"
@@ -220,11 +217,8 @@ static void test_links_of_hosts(void **state) {
                                               "  - {from: \"b:1\", to: \"a:0\", bandwidth: 3GB/s}\n"),
                               "m.yaml", &m));
   check_links_from(m);
-  assert_ok(tfc_machine_links_from(m, 2, scratch, links));
+  tfc_machine_links_from(m, 2, scratch, links);
   assert_true(!links[0] && !links[1] && links[3]->bandwidth == 2e9);
-  tfc_interrupt_on(&stop);
-  assert_fails(tfc_machine_links_from(m, 2, scratch, links), TFC_CANCELLED, "links of devices");
-  tfc_interrupt_on(NULL);
   tfc_machine_free(m);
 }
 
