@@ -146,16 +146,10 @@ uint32_t tfc_machine_hosts(const struct tfc_machine *m, uint32_t *out_host) {
   return count;
 }
 
+// Whether a link row whose `from` matches the sender matches the pair.
 static bool joins(const struct tfc_machine *m, const struct tfc_link *l, uint32_t from, uint32_t to) {
   const tfc_hosts hosts = same_host(m, from, to) ? TFC_HOSTS_SAME : TFC_HOSTS_DIFFERENT;
   return (l->hosts == TFC_HOSTS_ANY || l->hosts == hosts) && tfc_glob_match(l->to, m->devices[to].name);
-}
-
-const struct tfc_link *tfc_machine_link(const struct tfc_machine *m, uint32_t from, uint32_t to) {
-  for (uint32_t i = m->link_count; i-- > 0;)
-    if (tfc_glob_match(m->links[i].from, m->devices[from].name) && joins(m, &m->links[i], from, to))
-      return &m->links[i];
-  return NULL;
 }
 
 void tfc_machine_links_from(const struct tfc_machine *m, uint32_t from, uint32_t *scratch,

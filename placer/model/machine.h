@@ -103,10 +103,9 @@ uint32_t tfc_machine_find(const struct tfc_machine *machine, tfc_str name);
 // out_host [device]: the number of its host, in the order in which hosts appear among the devices. Returns how many
 // hosts there are.
 uint32_t tfc_machine_hosts(const struct tfc_machine *machine, uint32_t *out_host);
-// Returns the last link row that matches the ordered pair; NULL: these two devices cannot exchange data.
-const struct tfc_link *tfc_machine_link(const struct tfc_machine *machine, uint32_t from, uint32_t to);
-// The same for one sender and all receivers: out_link [device]. Only rows that match the sender are compared with each
-// receiver; `scratch` [link_count] holds them.
+// Finds the links from one sender to all receivers. out_link [device]: the last link row that matches the ordered pair;
+// NULL: these two devices cannot exchange data. The function keeps the rows that match the sender in `scratch`
+// [link_count], and compares only these with each receiver.
 void tfc_machine_links_from(const struct tfc_machine *machine, uint32_t from, uint32_t *scratch,
                             const struct tfc_link **out_link);
 // Removes all devices that are not in `list`. The list has the form of --devices: names and ranges ("acc:0-3,cpu:0"),

@@ -79,7 +79,6 @@ FOR_TESTS = {
     "tfc_emulated_inject": "makes the emulated device fail where a test says",
     "tfc_gemm_name": "says which kernels a test has checked",
     "tfc_gpu_profiler_set": "a profiler that is played, where there is no GPU",
-    "tfc_machine_link": "one pair of devices by itself, against which a test compares all links of a sender",
     "tfc_member_static_parts": "whether a task ran the kind of plan that a test is about",
     "tfc_plan_in_another_order": "whether a plan adapted",
     "tfc_rl_algos": "the policies without the command line's list",

@@ -11,6 +11,7 @@
 #include "placer/search/anneal.h"
 #include "placer/search/local.h"
 #include "tests/placer/instances.h"
+#include "tests/placer/links.h"
 
 #define US INT64_C(1000000) // ps in a microsecond
 
@@ -373,7 +374,7 @@ static int64_t tail_of(const struct instance *i, const tfc_device_id *device, ui
     for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++) {
       const uint32_t to = device[i->problem->unit[g->consumer[c]]];
       int64_t length = tail_of(i, device, g->consumer[c]);
-      const struct tfc_link *link = to == from ? NULL : tfc_machine_link(i->machine, from, to);
+      const struct tfc_link *link = to == from ? NULL : link_between(i->machine, from, to);
       if (link)
         length += (int64_t)floor(link->latency_us * 1e6 + 0.5) +
                   (int64_t)floor((double)g->bytes[t] * 1e12 / link->bandwidth + 0.5);

@@ -12,6 +12,7 @@
 #include "placer/model/machine_yaml.h"
 #include "placer/model/placement_json.h"
 #include "tests/placer/instances.h"
+#include "tests/placer/links.h"
 
 #define GRAPH(nodes, edges)                                                                                            \
   "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"cpu\", \"acc\"], \"nodes\": [" nodes                 \
@@ -191,14 +192,14 @@ static void test_bad_machines(void **state) {
   }
 }
 
-// One sender's links to all receivers are those of each pair.
+// Checks that the links of each sender are those that are found pair by pair.
 static void check_links_from(const struct tfc_machine *m) {
   uint32_t *scratch = calloc(m->link_count + 1u, sizeof *scratch);
   const struct tfc_link **links = calloc(m->device_count, sizeof *links);
   assert_true(scratch && links);
   for (uint32_t from = 0; from < m->device_count; from++) {
     tfc_machine_links_from(m, from, scratch, links);
-    for (uint32_t to = 0; to < m->device_count; to++) assert_ptr_equal(links[to], tfc_machine_link(m, from, to));
+    for (uint32_t to = 0; to < m->device_count; to++) assert_ptr_equal(links[to], link_between(m, from, to));
   }
   free(scratch);
   free(links);
@@ -240,10 +241,10 @@ static void test_machine(void **state) {
   assert_true(m->devices[0].memory == UINT64_C(64) << 30 && m->devices[1].memory == 16000000000u);
   assert_true(m->devices[2].dispatch_us == 0.5 && m->devices[2].slowdown[1] == 1.25);
   assert_int_equal(tfc_machine_find(m, TFC_STR("/device:CPU:0")), 0);
-  const struct tfc_link *l = tfc_machine_link(m, 1, 0);
+  const struct tfc_link *l = link_between(m, 1, 0);
   assert_true(l->latency_us == 1000 && l->curve_count == 2 && l->curve[1].bytes == 4096 && l->duplex);
   assert_true(l->wake_us == 80);
-  l = tfc_machine_link(m, 0, 1);
+  l = link_between(m, 0, 1);
   assert_true(l->bandwidth == 12e9 && !l->duplex && l->occupies == TFC_OCCUPIES_BOTH && l->wake_us == 0);
   assert_ok(tfc_machine_format(m, &text));
   assert_ok(tfc_machine_parse((tfc_str){text.data, text.size}, "again", &again));
@@ -307,7 +308,7 @@ static void test_machine_names(void **state) {
   }
 }
 
-// What a short file can make long, by aliases or by many keys that are compared with each other, is limited.
+// A short file cannot make reading long: neither by aliases, nor by many keys, which are compared with each other.
 static void test_machine_bombs(void **state) {
   (void)state;
   struct tfc_machine *m = NULL;

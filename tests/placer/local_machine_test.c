@@ -7,6 +7,7 @@
 
 #include "placer/measure/local_machine.h"
 #include "placer/model/problem.h"
+#include "tests/placer/links.h"
 
 static struct tfc_device_info devices[3] = {
     {.name = "cpu:0", .kind = "cpu", .tensorflow = "/device:CPU:0", .label = "oversubscribed", .memory = UINT64_MAX},
@@ -76,11 +77,11 @@ static void test_machine(void **state) {
   assert_true(m->devices[1].dispatch_us == 0.5 && m->devices[2].dispatch_us == 0);
   assert_int_equal(m->devices[0].label, TFC_LABEL_OVERSUBSCRIBED);
   // it has the times of the pair of the same kinds that was timed
-  const struct tfc_link *back = tfc_machine_link(m, 1, 0);
+  const struct tfc_link *back = link_between(m, 1, 0);
   assert_true(back->latency_us == 2 && back->curve_count == 3);
   assert_true(back->curve[0].time_us == 0 && back->curve[1].time_us == 4 && back->curve[2].time_us == 4);
   assert_true(tfc_str_is(back->wire, "none"));
-  const struct tfc_link *out = tfc_machine_link(m, 1, 2), *in = tfc_machine_link(m, 2, 1);
+  const struct tfc_link *out = link_between(m, 1, 2), *in = link_between(m, 2, 1);
   assert_true(out->latency_us == 30 && in->latency_us == 40 && !out->wire.data);
   assert_fails(tfc_local_machine(&info, &c, &(struct tfc_memory_limit){"gpu:*", 1}, 1, &m), TFC_UNAVAILABLE, "gpu");
   tfc_machine_free(m);

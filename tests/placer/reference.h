@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "placer/placer.h"
+#include "tests/placer/links.h"
 
 struct reference_result {
   bool legal;
@@ -78,7 +79,7 @@ static void reference_throughput(const struct tfc_cost_graph *g, const struct tf
       bool goes = false;
       for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++) goes |= device[g->consumer[c]] == to;
       if (!goes || to == from) continue;
-      const struct tfc_link *l = tfc_machine_link(m, from, to);
+      const struct tfc_link *l = link_between(m, from, to);
       if (!l) return;
       out->transfers++, out->transfer_bytes += g->bytes[t];
       int64_t time = ref_wire_time(l, g->bytes[t]);
@@ -148,7 +149,7 @@ static void reference_simulate(const struct tfc_cost_graph *g, const struct tfc_
               for (uint32_t c = g->first_consumer[t]; c < g->first_consumer[t + 1]; c++)
                 goes |= device[g->consumer[c]] == to;
               if (!goes || to == device[n]) continue;
-              if (!tfc_machine_link(m, device[n], to)) legal = false;
+              if (!link_between(m, device[n], to)) legal = false;
               list[list_count++] = (struct ref_transfer){.tensor = t, .from = device[n], .to = to};
               out->transfers++, out->transfer_bytes += g->bytes[t];
             }
@@ -163,19 +164,19 @@ static void reference_simulate(const struct tfc_cost_graph *g, const struct tfc_
         if (state[n] == RUNNING) idle[device[n]] = false;
       for (uint32_t i = 0; i < list_count; i++) {
         if (!list[i].started || list[i].ended) continue;
-        const struct tfc_link *l = tfc_machine_link(m, list[i].from, list[i].to);
+        const struct tfc_link *l = link_between(m, list[i].from, list[i].to);
         if (l->occupies & TFC_OCCUPIES_SENDER) idle[list[i].from] = false;
         if (l->occupies & TFC_OCCUPIES_RECEIVER) idle[list[i].to] = false;
       }
       // (1) the list is walked from the front
       for (uint32_t i = 0; i < list_count; i++) {
         if (list[i].started) continue;
-        const struct tfc_link *l = tfc_machine_link(m, list[i].from, list[i].to);
+        const struct tfc_link *l = link_between(m, list[i].from, list[i].to);
         bool can = true;
         for (uint32_t j = 0; j < list_count; j++) {
           if (j == i || list[j].ended || (j > i && !list[j].started))
             continue; // item j has ended, or is after i in the list and has not started: it does not block i
-          if (ref_same_wire(l, list[i].from, list[i].to, tfc_machine_link(m, list[j].from, list[j].to), list[j].from,
+          if (ref_same_wire(l, list[i].from, list[i].to, link_between(m, list[j].from, list[j].to), list[j].from,
                             list[j].to))
             can = false;
         }

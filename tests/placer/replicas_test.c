@@ -8,6 +8,7 @@
 #include "placer/model/machine_yaml.h"
 #include "placer/replicas/sweep.h"
 #include "tests/placer/instances.h"
+#include "tests/placer/links.h"
 
 static bool near(double a, double b, double share) {
   return fabs(a - b) <= share * fmax(fabs(a), fabs(b));
@@ -27,8 +28,8 @@ static void test_hosts_of_a_file(void **state) {
   assert_int_equal(host[last], 15);
   assert_true(tfc_str_is(m->devices[last].tensorflow, "/job:worker/task:15/device:GPU:7"));
   assert_true(tfc_str_is(m->devices[last].host, "host:15"));
-  assert_true(tfc_machine_link(m, first, first + 1)->bandwidth > 4e11); // NVLink
-  assert_true(tfc_machine_link(m, first, last)->bandwidth < 6e10);
+  assert_true(link_between(m, first, first + 1)->bandwidth > 4e11); // NVLink
+  assert_true(link_between(m, first, last)->bandwidth < 6e10);
   assert_ok(tfc_machine_format(m, &text));
   assert_ok(tfc_machine_parse((tfc_str){text.data, text.size}, "again", &again));
   uint32_t host_again[256];
@@ -36,7 +37,7 @@ static void test_hosts_of_a_file(void **state) {
   assert_memory_equal(host, host_again, 144 * sizeof *host);
   for (uint32_t d = 0; d < 144; d += 13)
     for (uint32_t e = 0; e < 144; e += 7)
-      if (d != e) assert_true(tfc_machine_link(m, d, e)->hosts == tfc_machine_link(again, d, e)->hosts);
+      if (d != e) assert_true(link_between(m, d, e)->hosts == link_between(again, d, e)->hosts);
   tfc_text_deinit(&text);
   tfc_machine_free(m);
   tfc_machine_free(again);

@@ -13,6 +13,7 @@
 #include "placer/tasks/machine.h"
 #include "runtime/graph/builder.h"
 #include "runtime/graph/export.h"
+#include "tests/placer/links.h"
 
 #define WRONG(...) return tfc_status_make(TFC_INTERNAL, __VA_ARGS__)
 
@@ -92,7 +93,7 @@ static void test_machine(void **state) {
   assert_true(tfc_str_is(m->devices[1].tensorflow, "/job:worker/task:1/device:CPU:0"));
   assert_true(tfc_str_equal(m->devices[0].kind, m->devices[1].kind) && m->devices[0].kind.size > 4);
   assert_true(m->devices[0].host.size > 0);
-  const struct tfc_link *l = tfc_machine_link(m, 0, 1);
+  const struct tfc_link *l = link_between(m, 0, 1);
   assert_int_equal(l->curve_count, TFC_TASK_LINK_SIZES);
   assert_true(l->curve[3].time_us == x.links[2].point[3].time_us); // the link between ranks 1 and 2
   assert_true(l->wake_us == x.links[2].wake_us);
