@@ -48,7 +48,7 @@ struct doppler {
   float *state;                // [unit, device, STATE]
   float *mask, *weight; // mask [unit, device]: 0, or a large negative number if the unit is not allowed there; weight:
                         // the advantage of the choice
-  float *selection; // [unit, 1] advantage times the derivative of the logarithm of the probability
+  float *selection;     // [unit, 1] advantage times the derivative of the logarithm of the probability
 };
 
 static tfc_status prepare(struct doppler *d) {

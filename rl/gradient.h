@@ -19,8 +19,9 @@ struct tfc_gradient {
 // minus the logarithm of the sample's own time. A sample that was not measured (its time is NaN) gets 0 and does not
 // count for the others. A sample that was measured alone gets 0.
 void tfc_gradient_advantages(const double *times, uint32_t count, double *out_advantage);
-// Moves the mean by one block. weights [count]: the samples' weights, drawn around the mean; times [count]: their
-// measured times, as above.
+// Moves the mean towards the weights of those samples of one block that took less time than the others. The caller drew
+// the weights of the samples, weights [count], from the normal distribution around the mean, and measured the times of
+// the samples, times [count]; NaN: a sample was not measured.
 void tfc_gradient_step(struct tfc_gradient *gradient, const float *const *weights, const double *times, uint32_t count);
 
 #endif

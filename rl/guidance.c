@@ -13,7 +13,7 @@ struct tfc_guidance {
   struct tfc_tuner *tuner;       // made by the first `propose`, with the seed and the threads of its budget
   struct tfc_tuner *before;      // the best of the tuners that were used before `propose` began anew; NULL: none
   uint32_t begun;                // how often `propose` began anew
-  struct tfc_guide_samples gone; // of all earlier tuners but `before`
+  struct tfc_guide_samples gone; // samples of the tuners that were freed
 };
 
 // The tuner that found the best placement; NULL: there is none yet.
@@ -96,7 +96,8 @@ static tfc_status archive(const struct tfc_guide *guide, const struct tfc_proble
   struct tfc_guidance *g = *guidance;
   if (parts < 2) return NULL;
   if (!best_of(g)) TFC_RETURN_IF_ERROR(tfc_tuner_create(p, g->policy, 0, threads, &g->tuner)); // its seed is read below
-  tfc_tuner_archive(best_of(g), a); // of the others only the samples count, which the search keeps
+  // Of the other tuners only their samples are used, which the search itself keeps.
+  tfc_tuner_archive(best_of(g), a);
   return NULL;
 }
 

@@ -6,9 +6,10 @@
 //   tfc_rollout_run(r, weights, &(struct tfc_rollout_options){.temperature = 0.1, .random = &random}, device);
 //
 // Each thread needs a rollout of its own. A run allocates memory in two cases only: to repair a placement that breaks a
-// memory limit, and in the first run with kept units, which saves the schedule of the units before the first free one;
-// later runs begin with that. The times are estimates in which transfers do not wait for each other; the value of the
-// result comes from the simulator.
+// memory limit, and in the first run that keeps some units where they are. That run saves the schedule of the units
+// before the first free unit, and later runs begin with the saved schedule instead of computing it again. A rollout
+// estimates when operations and transfers end as if no transfer had to wait for another one; how long a step with the
+// placement really takes, the simulator computes.
 #ifndef TFC_RL_ROLLOUT_H
 #define TFC_RL_ROLLOUT_H
 

@@ -55,7 +55,7 @@ struct tfc_scene {
   uint32_t *net_row;  // [net] the row in which a rollout counts where the net's readers have been placed, from 1 on.
                       // 0: nobody asks, because the net has one reader, which is placed after the net's source
   uint32_t row_count; // rows, with row 0
-  bool *read_before;  // [unit] another unit, which reads a net of this one, is placed first
+  bool *read_before;  // [unit] some unit that reads a net of this unit is placed before this unit
   uint32_t *first; // [unit] the position of its first node in `order`: units are placed in the order of these positions
   double *made_weight; // [unit] sum of net_weight over the nets that the unit makes
   uint32_t stride;     // device_count, rounded up to whole vectors

@@ -52,8 +52,7 @@ TFC_MUST_USE tfc_status tfc_tuner_ask(struct tfc_tuner *tuner, uint32_t count);
 void tfc_tuner_tell(struct tfc_tuner *tuner);
 // Returns how much the placements differ whose results the tuner was given (`entropy` in placer/search/guide.h).
 double tfc_tuner_entropy(const struct tfc_tuner *tuner);
-// Adds the tuner's counts of what its placements were (struct tfc_guide_samples) to those of other tuners in *samples,
-// which may be all 0.
+// Adds the statistics of the tuner's placements to *samples, which has those of other tuners or is all 0.
 void tfc_tuner_add_samples(const struct tfc_tuner *tuner, struct tfc_guide_samples *samples);
 // Writes what the tuner learned and where its random numbers are, or reads it into a tuner that was just made, which
 // then continues as the other one would have. Not between asking and telling.

@@ -58,7 +58,7 @@ void tfc_job_account(const struct tfc_job_candidates *c, const struct tfc_job_pr
     tfc_text_printf(out, "; its best took %s, the others' best %s", tfc_show_us(a, learned.best_us),
                     tfc_show_us(b, others.best_us));
   tfc_text_printf(out, by && by->learned ? ": the answer is its own" : ": the answer is not its own");
-  // Only what was faster than a placement before it took the lead.
+  // A placement took the lead only if it was faster than a placement that was measured before it.
   if (by && by->learned && !learned.won)
     tfc_text_printf(out, is_first(c, best) ? ", and nothing before it could be one" : ", chosen at the end");
   tfc_text_printf(out, ".\n");

@@ -57,7 +57,8 @@ TFC_MUST_USE tfc_status tfc_job_journal_modelled(struct tfc_job_journal *journal
 TFC_MUST_USE tfc_status tfc_job_journal_progress(struct tfc_job_journal *journal, const struct tfc_job_model *model,
                                                  const struct tfc_job_candidates *candidates,
                                                  const struct tfc_job_proposers *proposers);
-// Stores a text about the run; what: "learning", what that contributed; "ending", why the search ended (v_run).
+// Stores a text about the run, which the view v_run shows. `what`: "learning" for what learned policies contributed,
+// "ending" for why the search ended.
 TFC_MUST_USE tfc_status tfc_job_journal_tell(struct tfc_job_journal *journal, const char *what, const char *text);
 int64_t tfc_job_journal_placement_id(const struct tfc_job_journal *journal, uint32_t index); // -1: not stored
 // Ends the run in the database, with any outcome.

@@ -395,7 +395,8 @@ static bool learners_turn(const struct searching *x, double stale, uint32_t idle
          !may_search(x, &left);
 }
 
-// Why no other round is searched; NULL: one is.
+// Returns why there is no further round of the search, as the end of a sentence; NULL: there is one. `goes_on`: rounds
+// that find nothing better do not end the search.
 static const char *why_over(const struct searching *x, double left_s, double stale, bool goes_on) {
   const struct tfc_job_measuring *t = x->t;
   if (left_s <= 0) return "the time for the search was used up";

@@ -6,7 +6,7 @@
 #include "placer/job/measuring.h"
 #include "placer/job/proposers.h"
 
-// Sets *out_why to why the search ended, as the end of a sentence; a constant.
+// Sets *out_why to a constant string that says why the search ended, as the end of a sentence.
 TFC_MUST_USE tfc_status tfc_job_search(struct tfc_job_measuring *measuring, struct tfc_job_proposers *proposers,
                                        const char **out_why);
 

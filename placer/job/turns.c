@@ -56,8 +56,8 @@ tfc_status tfc_job_turns_measure(struct tfc_job_measuring *t, const uint32_t *in
   double best = (double)NAN, end = tfc_job_turns_search_end_s(t);
   if (t->schedule->batch_until_s > 0) end = fmin(end, t->schedule->batch_until_s);
   bool reference = incumbent && time_for_reference(incumbent->median_us, end - tfc_job_seconds(t->clock), &count);
-  const bool loads =
-      o->request.objective == TFC_OBJECTIVE_THROUGHPUT; // for throughput a long step may have a small load
+  // For throughput a placement with a long step may be good, because its load may be small.
+  const bool loads = o->request.objective == TFC_OBJECTIVE_THROUGHPUT;
   TFC_TRY(s, tfc_job_entries_make(c, index, count, reference ? c->best : TFC_NONE, &entries));
   // "Far too slow" is relative to the best candidate, even if that is on a single device.
   for (uint32_t i = 0; i < c->list.count; i++) {

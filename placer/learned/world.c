@@ -16,9 +16,10 @@ void tfc_learned_world_deinit(struct tfc_learned_world *w) {
   *w = (struct tfc_learned_world){0};
 }
 
-// Returns the sets of wires that are merged (runtime/base/union_find.h). Two wires are merged if, in the traces, a
-// transfer on one waited for the end of a transfer on the other at least 3 times, and transfers on both overlapped at
-// most a twentieth as often: then they are probably one and the same wire.
+// Returns the wires as sets (runtime/base/union_find.h): wires that are probably one and the same are in one set. The
+// traces say which: wires A and B get into one set if it happened at least 3 times that a transfer on A had to wait
+// until a transfer on B ended, or the other way round, and if there are at least 20 such waits for each time that a
+// transfer on A ran at the same time as one on B.
 static uint32_t *join_wires(const struct tfc_learned *l) {
   const struct tfc_problem *p = l->problem;
   const uint32_t pairs = p->device_count <= TFC_LEARNED_MOST_PAIRED && !l->alike ? tfc_learned_pair_count(p) : 0;

@@ -219,7 +219,8 @@ char *tfc_lines_stop(struct tfc_lines *l, bool hung) {
   if (!l) return NULL;
   close_end(&l->in);
   const int64_t end = tfc_now_ns() + 5000000000;
-  size_t dropped = 0; // bytes it writes while it ends: they are read, or a command with a full pipe could not go on
+  // Bytes that the command writes while it ends. They are read, because a command whose pipe is full cannot end.
+  size_t dropped = 0;
   while (!hung && l->pid > 0 && tfc_now_ns() < end && dropped < FLOOD) {
     if (l->err >= 0) dropped += read_stderr(l);
     char bytes[4096];

@@ -20,7 +20,8 @@ struct reader {
   size_t points; // of all curves so far
 };
 
-// Aliases ("*name") let a short file repeat a long list, and keys are compared with each other: both are limited.
+// Limits for files that take little space and much time: aliases ("*name") repeat a long curve, and each key of a
+// mapping is compared with all keys before it.
 enum { MOST_KEYS = 64, MOST_POINTS = 1 << 20 };
 
 static unsigned long line_of(const yaml_node_t *node) {
@@ -76,7 +77,7 @@ static tfc_status scalar(struct reader *r, const yaml_node_t *map, const char *n
   if (!value) return NULL;
   if (value->type != YAML_SCALAR_NODE) FAIL_AT(value, "%s is not a single value", name);
   *out = text_of(value);
-  // A zero byte, which "\0" stands for, would end names early wherever they are printed.
+  // A name with a zero byte, which a file writes as "\0", would end there wherever it is printed.
   if (memchr(out->data, 0, out->size)) FAIL_AT(value, "%s contains a zero byte", name);
   return NULL;
 }
@@ -336,9 +337,9 @@ tfc_status tfc_machine_read(const char *path, struct tfc_machine **out) {
   return s;
 }
 
-// Strings are written as in JSON, which YAML reads as double-quoted strings, except that more characters are escaped:
-// those that libyaml refuses or takes for line breaks unless they are escaped, and brackets, which check_brackets()
-// counts wherever they are.
+// Writes a string as JSON does, because YAML reads such text as a double-quoted string. Some characters that JSON
+// leaves as they are must be escaped here: libyaml refuses some of them and takes others for the end of a line, and
+// check_brackets() would count brackets in a name as open ones.
 static void add_string(struct tfc_text *t, tfc_str value) {
   struct tfc_text json = {0};
   tfc_json_add_string(&json, value);

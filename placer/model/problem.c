@@ -217,7 +217,8 @@ static tfc_status make_pairs(struct tfc_problem *p) {
   TFC_ARRAY(const struct tfc_pair *) speeds = {0};
   tfc_status s = NULL;
   uint32_t *host = TFC_ARENA_ARRAY(&p->arena, uint32_t, devices);
-  // Pairs with the same row of links share its speed and its wire's name: a machine has up to 1024 × 1024 pairs.
+  // A machine has up to 1024 × 1024 pairs, so what a row of links says is looked up once for each row: `speed_of` is
+  // its speed, `named` the first row whose wire has the same name.
   const struct tfc_link *rows = p->machine->links;
   const size_t row_count = p->machine->link_count;
   uint32_t *speed_of = malloc((row_count + 1) * sizeof *speed_of), *named = malloc((row_count + 1) * sizeof *named);

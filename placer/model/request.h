@@ -12,7 +12,7 @@ enum tfc_device_strings { TFC_STRINGS_BASELINE, TFC_STRINGS_CONSTRAIN, TFC_STRIN
 
 struct tfc_request {                      // borrows its texts
   tfc_objective objective;                // in the order of the choices of --objective
-  enum tfc_device_strings device_strings; // of a cost graph: no meaning, since its nodes name no devices
+  enum tfc_device_strings device_strings; // not used for cost graphs, whose nodes name no devices
   struct tfc_texts pins;                  // "REGEX=DEVICE"
   struct tfc_texts baselines;             // "NAME=FILE"
 };

@@ -1,10 +1,10 @@
 // Simulated time advances in ticks. At the beginning of a tick the replicas that use each link are counted, which gives
 // the rates at which each may read and send. Within the tick every replica proceeds independently at these rates: it
 // waits, sends requests to its servers, computes piece by piece, reads parameters before it needs them, and sends
-// gradients afterwards. A replica that begins to use a server or a link was not counted among its users: it stands
-// still for the rest of the tick, and gets this time back in the next one, at the rates that count it. (Without that, a
-// thousand replicas that begin at once would each have the whole link for a tick.) So a replica's own times are exact,
-// and only changes of the rates are late, by up to a tick.
+// gradients afterwards. A replica that begins to use a server or a link within a tick is not in that tick's counts. So
+// it stops until the tick ends, and in the next tick it proceeds for the lost time too, at rates that include it. If it
+// went on at once, each of a thousand replicas that begin together would have the whole link until the tick ends. So
+// the times of each replica are exact at the given rates; only the rates change too late, by up to a tick.
 #include "placer/replicas/simulate.h"
 
 #include <math.h>
@@ -96,8 +96,8 @@ static void reduce_all(const struct tfc_replicas *r, uint32_t steps, struct time
                        struct tfc_replicas_result *out) {
   const struct tfc_workload *w = r->workload;
   struct tfc_random random;
-  // A task waits for the message that begins its step, for a gradient of each of the others, whose part it averages,
-  // for the averages of each of the others, and for the step's end.
+  // Of N tasks, each waits for 2 N messages: the one that begins the step, a gradient from each of the N - 1 others, an
+  // average from each of the others, and the one that ends the step.
   const double waking = r->count > 1 ? 2.0 * r->count * waking_us(r, &r->hardware->beside, 0) : 0;
   double all_us = 0;
   tfc_random_init(&random, r->seed);
@@ -295,8 +295,8 @@ static double work(const struct fleet *f, struct replica *x, const struct rates 
   return us;
 }
 
-// Lets a replica proceed for up to `us` and what it is owed. Returns how much of that is left when its step ends; below
-// 0: the step goes on.
+// Lets a replica proceed for up to `us` plus its `owed_us`. Returns how much of this time is left when the replica's
+// step ends; below 0: the step has not ended.
 static double go_on(const struct fleet *f, struct replica *x, double us) {
   const struct rates rate = rates_of(f, x);
   us += x->owed_us, x->owed_us = 0;

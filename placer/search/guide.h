@@ -34,8 +34,8 @@ struct tfc_guide {
   // makes *guidance as it was. Optional: without it, a resumed search continues without what this guide learned.
   tfc_status (*archive)(const struct tfc_guide *guide, const struct tfc_problem *problem, uint32_t threads,
                         struct tfc_guidance **guidance, struct tfc_archive *archive);
-  // `propose` begins anew: it forgets what it learned of the problem, and draws other random numbers. `improve` uses
-  // what led to the best placement, before or since. Optional: without it, `propose` always continues.
+  // Makes `propose` begin anew: it forgets what it learned of the problem, and draws other random numbers. `improve`
+  // uses what led to the best of all placements, proposed before or after. Optional: without it, `propose` continues.
   void (*begin_anew)(struct tfc_guidance *guidance);
 };
 

@@ -1,26 +1,30 @@
 // The policy proposes some placements first, then blocks of them, until a block says that more of them are not worth
-// their evaluations. In a long search it begins anew now and then.
+// their evaluations. In a long search the policy begins anew when it is stuck.
 #include "placer/search/rollouts.h"
 
 #include <math.h>
 
 #include "runtime/base/parallel.h"
 
-#define ROLLOUTS 1000  // a learned policy may propose so many placements before the rounds,
-#define LONG_SHARE 0.3 // or, if that is more, this share of the evaluations that are left,
+// Before the rounds a learned policy may propose ROLLOUTS placements, or LONG_SHARE of the evaluations that are left if
+// that is more, but at most MOST_ROLLOUTS placements and at most ROLLOUT_SHARE of the evaluations that are left.
+#define ROLLOUTS 1000
+#define LONG_SHARE 0.3
 #define MOST_ROLLOUTS 10000
-#define ROLLOUT_SHARE 0.6 // but at most this share
-#define TRIED 48          // so many of them are tried first: until then it has hardly learned anything of the problem
-#define BLOCK 16          // the others follow in blocks of this size, as long as they may lead to something
-#define HEADS_TRIED 32    // after so many, each head of the policy has had its turn
+#define ROLLOUT_SHARE 0.6
+#define TRIED 48        // number of its first proposals: with fewer it has hardly learned anything of the problem
+#define BLOCK 16        // the other proposals follow in blocks of this size, as long as they may lead to something
+#define HEADS_TRIED 32  // after so many proposals each head of the policy has had its turn
 #define WORTHWHILE 0.01 // the policy is ahead if its best step is shorter by this share than the best of the heuristics
-#define PATIENCE 0.05 // until this share of a long search is over, it may be behind: its moves use what it has learned
-#define PATIENT_FROM 10000 // evaluations of such a search
-#define BEHIND 0.05        // it is far behind if its best step is longer by this share
-#define PROGRESS 0.005 // it is learning if its best step became shorter by this share in the last half of its proposals
-#define SHORT_WINDOW 32 // or, in a short search, in the last so many
-#define STUCK 256       // it begins anew if so many proposals brought no PROGRESS,
-#define STUCK_LEFT 640  // and so many are left
+// A long search goes on with a policy that is behind until this share of the search is over, because the policy's moves
+// use what its proposals have taught it.
+#define PATIENCE 0.05
+#define PATIENT_FROM 10000 // a search is long in this sense if it has at least so many evaluations
+#define BEHIND 0.05        // the policy is far behind if its best step is longer by this share
+#define PROGRESS 0.005     // it is learning if the last half of its proposals made its best step shorter by this share
+#define SHORT_WINDOW 32    // in a short search, so many of its last proposals count instead of the last half
+#define STUCK 256          // it begins anew if so many proposals did not make its best step shorter by PROGRESS,
+#define STUCK_LEFT 640     // and if it may propose at least so many more
 
 // What the policy has proposed so far.
 struct proposals {
@@ -28,10 +32,12 @@ struct proposals {
   struct tfc_score best;                             // of its own placements
   struct tfc_score after[MOST_ROLLOUTS / BLOCK + 2]; // `best` after each block; in a long search the first has TRIED
   uint32_t count;                                    // of `after`
-  struct tfc_score here, mark;                       // the best since it began anew, now and when it last made PROGRESS
-  uint64_t marked;                                   // how many it had proposed then
-  bool patient;                                      // less than PATIENCE of the search is over
-  bool small; // the problem is so small that annealing on units needs no starts of a policy
+  // Since the policy began anew, or since the first proposal if it did not:
+  struct tfc_score here; // the best of its placements
+  struct tfc_score mark; // `here` when it had last become shorter by PROGRESS
+  uint64_t marked;       // number of all proposals at that time
+  bool patient;          // less than PATIENCE of the search is over
+  bool small;            // the problem is so small that annealing on units needs no starts of a policy
 };
 
 // Whether a step is at least this share shorter than another one; with a negative share, at most that much longer.
@@ -81,9 +87,9 @@ static void ask(void *user, uint32_t i) {
   a->status = f->o->settings.guide->propose(f->guidance, &a->budget, TFC_ELITE / 2, proposed, a->own, &a->used);
 }
 
-// What a policy learns of a problem leads it into one valley, and later proposals hardly ever leave it. So if it makes
-// no more progress, it begins anew: once more costs little in a long search, and the best of several valleys is better.
-// `left`: how many more proposals there will be.
+// What a policy learns of a problem leads it to placements that are like each other, and its later proposals hardly
+// ever leave these. So a policy that makes no more progress begins anew. That costs little in a long search, and the
+// best of several attempts is better than one. `used`: number of proposals so far; `left`: how many more there will be.
 static void begin_anew_if_stuck(struct proposals *o, uint64_t used, uint64_t left) {
   const struct tfc_guide *guide = o->f->o->settings.guide;
   if (gains(o->mark, o->here, PROGRESS)) {

@@ -1,6 +1,6 @@
-// The loop for problems in which a device receives one tensor at a time (struct tfc_engine). If the
-// engine has lists for them (`rides`, `ends`), the loop records when transfers joined a wire and ended, and the order
-// in which operations ended.
+// The loop for problems in which a device receives one tensor at a time (struct tfc_engine). If the engine has
+// the lists `rides` and `ends`, the loop records when transfers joined a wire and ended, and the order in which
+// operations ended.
 #ifndef TFC_PLACER_SIMULATE_ENGINE_INBOX_H
 #define TFC_PLACER_SIMULATE_ENGINE_INBOX_H
 

@@ -40,7 +40,7 @@ struct tfc_subject_options {
   uint32_t op_count;
   const uint64_t *output_bytes; // [graph->output_total] from shape inference or a profile; 0: not known
   const struct tfc_machine *machine;
-  struct tfc_request request; // its pins and device strings are constraints
+  struct tfc_request request; // pins are constraints, and so are device strings with TFC_STRINGS_CONSTRAIN
   tfc_str host;               // the device for operations that run only on the host
   // Which kinds can run a node: supported[kind * node_count + node], kinds in the order in which they first appear
   // among the machine's devices; NULL: all can.

@@ -563,7 +563,7 @@ static void contributions(void **state) {
   tfc_job_account(&c, &p, &text);
   assert_string_equal(text.data, "The learned policy proposed 3 of 5 measured placements, of which 1 took the lead "
                                  "(others 2): the answer is its own.\n");
-  // Without a lead that it took from another, the sentence says how it can be the answer.
+  // If the learned policy never took the lead, the sentence says how its placement can be the answer.
   uint16_t device = 0;
   struct tfc_job_candidate rows[] = {{.state = TFC_RESULT_OK, .median_us = INFINITY}, best};
   c.list.data = rows, c.list.count = 2, c.best = 1;

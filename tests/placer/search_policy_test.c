@@ -10,7 +10,7 @@
 struct tfc_guidance {
   uint32_t asked;
   uint64_t evaluations[700], told;
-  uint64_t anew[40]; // how many placements it had proposed whenever it began anew
+  uint64_t anew[40]; // the number of its proposals each time that it began anew
   uint32_t anew_count;
   int64_t better_by; // thousandths: how much shorter the policy's first placement is than the best of the heuristics
   int64_t best;      // of its own placements
@@ -122,7 +122,7 @@ static void test_policy(void **state) {
     assert_true(out.value == best_found.value && out.learned.samples.count == 7);
     assert_string_equal(out.algorithm, leads ? "auto: policy" : plain.algorithm);
     uint32_t policies = 0;
-    const uint32_t first = cases[k].evaluations < 5000; // there are so few jobs that the first one is the policy's
+    const uint32_t first = cases[k].evaluations < 5000; // 1: there are so few jobs that the first one is the policy's
     for (uint32_t j = 0; j + 1 < played_count; j++) {
       assert_true((plans[j].method == TFC_METHOD_POLICY) ==
                   (j + first < 24 ? (j + first) % 3 == 1 : (j + first) % 8 == 1));
@@ -275,8 +275,8 @@ static void test_few_left_by_a_policy(void **state) {
   instance_free(&i);
 }
 
-// In a longer search it may propose three tenths of what is left. Whenever 256 proposals made its best step since it
-// began shorter by less than 0.5 %, and there are 640 left, it begins anew.
+// In a longer search the policy may propose three tenths of the evaluations that are left. It begins anew whenever 256
+// proposals made the best step since its last beginning shorter by less than 0.5 %, and 640 proposals are left.
 static void test_policy_that_begins_anew(void **state) {
   (void)state;
   static const struct tfc_guide guide = {open_it, propose_it, improve_it, samples_of_it, close_it, NULL, begin_it_anew};
