@@ -158,6 +158,30 @@ static void bombs_are_refused(void **state) {
   tfc_graph_release(g);
 }
 
+// A call whose function has other results than the call declares is not lowered. (tests/ops/hostile_test.c runs the
+// same graphs without lowering.)
+static void results_are_as_declared(void **state) {
+  (void)state;
+  static const struct {
+    const char *graph, *error;
+  } cases[] = {
+      {"call_without_results", "function 'f' has 0 results, but 1 are asked for"},
+      {"call_with_fewer_results", "function 'f' has 1 results, but 2 are asked for"},
+      {"call_with_result_of_another_type", "result 0 of function 'f' is int64, but string is asked for"},
+      {"branches_with_result_of_another_type", "result 0 of function 'f' is int64, but string is asked for"},
+      {"loop_that_changes_its_type", "result 0 of function 'f' is string, but int64 is asked for"},
+      {"gradient_of_another_type", "result 0 of function 'f' is float32, but string is asked for"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tfc_graph *g = NULL, *lowered = NULL;
+    char *path = tfc_format(TFC_SOURCE_DIR "/tests/ops/hostile/%s.pbtxt", cases[i].graph);
+    assert_ok(tfc_graph_load(path, NULL, &g));
+    assert_fails(tfc_lower_functions(g, &lowered, NULL), TFC_INVALID_ARGUMENT, cases[i].error);
+    tfc_graph_release(g);
+    free(path);
+  }
+}
+
 // A node is known to write a file even if the WriteFile is at the end of a long chain of calls that is also a cycle.
 static void effects_are_found_at_any_depth(void **state) {
   (void)state;
@@ -192,6 +216,7 @@ int main(void) {
       cmocka_unit_test(loops_become_frames),
       cmocka_unit_test(branches_become_switches),
       cmocka_unit_test(bombs_are_refused),
+      cmocka_unit_test(results_are_as_declared),
       cmocka_unit_test(effects_are_found_at_any_depth),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
