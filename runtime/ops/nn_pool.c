@@ -142,7 +142,7 @@ OPS_CLONES static void max_rows(void *arg, int64_t begin, int64_t end) {
     for (; c + MOST_VECTORS * LANES <= p->y.channels; c += MOST_VECTORS * LANES)
       max_of_cells(MOST_VECTORS, from + c, count, p->x.stride, to + c);
     for (; c + LANES <= p->y.channels; c += LANES) max_of_cells(1, from + c, count, p->x.stride, to + c);
-    for (int k = 2; k >= 0 && ++at[k] == p->y.size[k]; k--) at[k] = 0, n += k == 0;
+    tfc_pool_next(p, &n, at);
   }
 }
 

@@ -48,6 +48,10 @@ static inline void tfc_pool_position(const struct tfc_pool *p, int64_t row, int6
   for (int k = 2; k >= 0; k--) at[k] = row % p->y.size[k], row /= p->y.size[k];
   *n = row;
 }
+// Goes on to the next output position; behind the last one of an image comes the first one of the next image.
+static inline void tfc_pool_next(const struct tfc_pool *p, int64_t *n, int64_t at[3]) {
+  for (int k = 2; k >= 0 && ++at[k] == p->y.size[k]; k--) at[k] = 0, *n += k == 0;
+}
 // Returns the index of the first channel of a place in image `n`.
 static inline int64_t tfc_pool_place(const struct tfc_image *im, int64_t n, const int64_t at[3]) {
   return n * im->batch_stride + at[0] * im->stride[0] + at[1] * im->stride[1] + at[2] * im->stride[2];

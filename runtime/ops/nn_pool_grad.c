@@ -56,7 +56,7 @@ static bool is_tiled(const struct tfc_pool *p) {
 }
 
 // As match_images, in float with channels last: handles all channels of a window at once. Output positions [begin,
-// end). If each cell is in one window (`tiled`), it is written, and otherwise added to.
+// end). `tiled`: each cell of dx is in one window and is written; otherwise the gradient is added to the cell.
 static inline __attribute__((always_inline)) void match_positions(const struct max_grad *m, int64_t begin, int64_t end,
                                                                   bool tiled) {
   const struct tfc_pool *p = &m->pool;
@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) void match_positions(const struct m
         dx[c] = fabsf(x[c] - y[c]) < 1e-5f ? sum : old;
       }
     }
-    for (int k = 2; k >= 0 && ++at[k] == p->y.size[k]; k--) at[k] = 0, n += k == 0;
+    tfc_pool_next(p, &n, at);
   }
 }
 OPS_CLONES static void match_channels(void *arg, int64_t begin, int64_t end) { // images
@@ -189,7 +189,7 @@ static inline __attribute__((always_inline)) void route_positions(const struct m
           k++;
         }
       }
-      for (int d = 2; d >= 0 && ++at[d] == p->y.size[d]; d--) at[d] = 0, n += d == 0;
+      tfc_pool_next(p, &n, at);
     }
   })
 }
