@@ -5,7 +5,12 @@
 #include <stdlib.h>
 
 #include "runtime/base/array.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/base/units.h"
+
+static tfc_status no_memory_of(const struct tfc_graph *g) {
+  return tfc_status_no_memory_for("a graph of %u nodes", g->node_count);
+}
 
 tfc_status tfc_arg_count(const struct tfc_op_arg *arg, const struct tfc_attr_view *attrs, uint32_t *out) {
   if (!arg->number_attr.size && !arg->is_list) {
@@ -64,7 +69,7 @@ static tfc_status name_node(struct tfc_graph *g, uint32_t id) {
   bool found;
   if (!n->name.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "node %u (%.*s) has no name", id, TFC_STR_ARG(n->op));
   if (!n->op.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "node '%.*s' has no op", TFC_STR_ARG(n->name));
-  if (!tfc_strmap_put(&g->by_name, n->name, id, &found)) return tfc_status_no_memory("a graph");
+  if (!tfc_strmap_put(&g->by_name, n->name, id, &found)) return no_memory_of(g);
   if (found)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "two nodes have the name '%.*s' (%.*s and %.*s)", TFC_STR_ARG(n->name),
                            TFC_STR_ARG(g->nodes[*tfc_strmap_get(&g->by_name, n->name)].op), TFC_STR_ARG(n->op));
@@ -85,7 +90,7 @@ static tfc_status push_types(struct tfc_graph *g, struct types *types, const str
     for (uint32_t k = 0; k < count; k++) {
       tfc_dtype t;
       TFC_RETURN_IF_ERROR(tfc_arg_type(&sig->outputs[a], &view, k, &t));
-      if (!tfc_array_push(types, t)) return tfc_status_no_memory("a graph");
+      if (!tfc_array_push(types, t)) return no_memory_of(g);
     }
   }
   return NULL;
@@ -99,7 +104,7 @@ tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g) {
   const struct tfc_op_def *last_def = NULL;
   const struct tfc_graph *library = g->library ? g->library : g;
   if (!tfc_strmap_reserve(&g->by_name, g->node_count) || !tfc_array_reserve(&types, g->node_count + 16))
-    TFC_TRY(s, tfc_status_no_memory("a graph"));
+    TFC_TRY(s, no_memory_of(g));
   for (uint32_t i = 0; i < g->node_count; i++) {
     struct tfc_node *n = &g->nodes[i];
     TFC_TRY(s, name_node(g, i));
@@ -117,7 +122,7 @@ tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g) {
         const struct tfc_function *fn = &library->functions[*f];
         n->function = (uint32_t)*f;
         for (uint32_t r = 0; r < fn->ret_count && !s; r++)
-          if (!tfc_array_push(&types, fn->ret_types[r])) s = tfc_status_no_memory("a graph");
+          if (!tfc_array_push(&types, fn->ret_types[r])) s = no_memory_of(g);
       } else {
         // An op that tfc does not know has the outputs that the file states; if it states none, those that consumers
         // use.
@@ -125,7 +130,7 @@ tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g) {
           const struct tfc_attr *a = &g->attrs[n->attr_begin + k];
           if (a->kind != TFC_ATTR_LIST_SHAPE || !tfc_str_is(a->name, "_output_shapes")) continue;
           for (uint32_t o = 0; o < a->count && !s; o++)
-            if (!tfc_array_push(&types, TFC_DTYPE_NONE)) s = tfc_status_no_memory("a graph");
+            if (!tfc_array_push(&types, TFC_DTYPE_NONE)) s = no_memory_of(g);
         }
       }
     }
@@ -138,7 +143,7 @@ tfc_status tfc_graph_resolve_nodes(struct tfc_graph *g) {
   }
   g->output_total = (uint32_t)types.count;
   g->output_dtypes = TFC_ARENA_ARRAY(&g->arena, tfc_dtype, types.count);
-  if (!g->output_dtypes) TFC_TRY(s, tfc_status_no_memory("a graph"));
+  if (!g->output_dtypes) TFC_TRY(s, no_memory_of(g));
   if (types.count) memcpy(g->output_dtypes, types.data, types.count * sizeof *types.data);
 out:
   tfc_array_free(&types);
@@ -195,14 +200,14 @@ static tfc_status number_unknown_outputs(struct tfc_graph *g) {
     const struct tfc_node *from = &g->nodes[o.node];
     if (o.index < 0 || (uint32_t)o.index < from->output_count || from->def || from->function != TFC_NONE) continue;
     if (!wanted) wanted = calloc(g->node_count, sizeof *wanted);
-    if (!wanted) return tfc_status_no_memory("a graph");
+    if (!wanted) return no_memory_of(g);
     if ((uint32_t)o.index + 1 > wanted[o.node]) wanted[o.node] = (uint32_t)o.index + 1;
   }
   if (!wanted) return NULL;
   size_t total = g->output_total;
   for (uint32_t i = 0; i < g->node_count; i++) total += wanted[i];
   tfc_dtype *types = total < (size_t)1 << 26 ? TFC_ARENA_ARRAY(&g->arena, tfc_dtype, total) : NULL;
-  if (!types) return free(wanted), tfc_status_no_memory("a graph");
+  if (!types) return free(wanted), no_memory_of(g);
   if (g->output_total) memcpy(types, g->output_dtypes, g->output_total * sizeof *types);
   for (uint32_t i = 0; i < g->node_count; i++)
     if (wanted[i]) {
@@ -260,7 +265,7 @@ static tfc_status check_node(struct tfc_graph *g, const struct tfc_node *n) {
 static tfc_status make_consumers(struct tfc_graph *g) {
   g->consumer_begin = TFC_ARENA_ARRAY(&g->arena, uint32_t, (size_t)g->node_count + 2);
   g->consumers = tfc_arena_alloc(&g->arena, (size_t)g->edge_count * sizeof *g->consumers);
-  if (!g->consumer_begin || !g->consumers) return tfc_status_no_memory("a graph");
+  if (!g->consumer_begin || !g->consumers) return no_memory_of(g);
   // A counting sort by producer: begin[id + 1] is where the next consumer of `id` goes; when all are stored, it is
   // where those of the next node begin.
   uint32_t *begin = g->consumer_begin;
@@ -301,7 +306,7 @@ tfc_status tfc_graph_finish(struct tfc_graph *g) {
   TFC_TRY(s, make_consumers(g));
   if (is_sorted(g)) goto out;
   order = malloc(((size_t)g->node_count + 1) * sizeof *order);
-  if (!order) TFC_TRY(s, tfc_status_no_memory("a graph"));
+  if (!order) TFC_TRY(s, no_memory_of(g));
   TFC_TRY(s, tfc_graph_topological(g, order));
 out:
   free(order);

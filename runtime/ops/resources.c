@@ -6,6 +6,7 @@
 
 #include "runtime/base/array.h"
 #include "runtime/base/map.h"
+#include "runtime/base/no_memory.h"
 #include "runtime/ops/kernel.h"
 
 struct slot {
@@ -90,6 +91,10 @@ static void let_go(struct held *h) {
   if (h->key.data != h->buffer) free((char *)h->key.data);
 }
 
+static tfc_status no_memory_of(tfc_str name) {
+  return tfc_status_no_memory_for("resource '%.*s'", TFC_STR_ARG(name));
+}
+
 static tfc_status wrong_type(tfc_str name, const struct tfc_object *object, const struct tfc_object_type *type) {
   return tfc_status_make(TFC_INVALID_ARGUMENT, "resource '%.*s' is a %s, not a %s", TFC_STR_ARG(name),
                          object->type->name, type->name);
@@ -115,7 +120,7 @@ tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str contain
   for (int round = 0; round < 2; round++) {
     struct held held;
     if (!hold(r, container, name, made != NULL, &held)) {
-      s = tfc_status_no_memory("a resource");
+      s = no_memory_of(name);
       break;
     }
     struct slot *slot = held.slot;
@@ -126,7 +131,7 @@ tfc_status tfc_resources_find_or_create(struct tfc_resources *r, tfc_str contain
         tfc_object_retain(*out = slot->object);
       round = 2;
     } else if (made && !slot) {
-      s = tfc_status_no_memory("a resource");
+      s = no_memory_of(name);
     } else if (made && slot->kept && (s = load(name, tfc_str_from(slot->kept), made))) {
       // The content that was saved stays in the slot, so that every step that needs the object fails.
     } else if (made) { // two references: one for the table, one for the caller
@@ -150,7 +155,7 @@ tfc_status tfc_resources_find(struct tfc_resources *r, tfc_str container, tfc_st
                               const struct tfc_object_type *type, struct tfc_object **out) {
   tfc_status s = NULL;
   struct held held;
-  if (!hold(r, container, name, false, &held)) return tfc_status_no_memory("a resource");
+  if (!hold(r, container, name, false, &held)) return no_memory_of(name);
   const struct slot *slot = held.slot;
   if (!slot || !slot->object)
     s = tfc_status_make(TFC_NOT_FOUND, "there is no %s '%.*s'", type->name, TFC_STR_ARG(name));
@@ -208,7 +213,7 @@ void tfc_resources_each(struct tfc_resources *r,
 tfc_status tfc_resources_load(struct tfc_resources *r, tfc_str container, tfc_str name, tfc_str kept) {
   tfc_status s = NULL;
   struct held held;
-  if (!hold(r, container, name, true, &held)) return tfc_status_no_memory("a resource");
+  if (!hold(r, container, name, true, &held)) return no_memory_of(name);
   struct slot *slot = held.slot;
   struct tfc_object *object = slot ? slot->object : NULL;
   tfc_object_retain(object);
@@ -216,7 +221,7 @@ tfc_status tfc_resources_load(struct tfc_resources *r, tfc_str container, tfc_st
     free(slot->kept);
     slot->kept = tfc_str_dup(kept);
   }
-  if (!slot || (!object && !slot->kept)) s = tfc_status_no_memory("a resource");
+  if (!slot || (!object && !slot->kept)) s = no_memory_of(name);
   let_go(&held);
   if (object) s = load(name, kept, object); // without the lock: kernels that waited for it may go on
   tfc_object_release(object);
