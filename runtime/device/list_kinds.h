@@ -4,9 +4,10 @@
 
 #include <stdbool.h>
 
-// Whether one of the devices may run operations on its own (`on_its_own` of its driver): GPUs, and what a number means
-// where GPUs may exist. Loads no plug-in, because CUPTI must start before CUDA's modules are loaded. `devices`: as
-// --devices; NULL, or what is no list of local devices: as a number.
+// Whether a device of the list may run operations on its own (`on_its_own` of its driver), as GPUs do. `devices` is the
+// text of --devices. If it does not name the devices (a number, NULL, or no list of local devices), the answer is
+// whether this machine may have GPUs. The function does not load the CUDA plug-in, because CUPTI must start before
+// CUDA's modules are loaded.
 bool tfc_device_list_may_run_on_its_own(const char *devices);
 
 #endif

@@ -78,7 +78,9 @@ tfc_status tfc_driver_find(const char *kind, const struct tfc_device_driver **ou
     if (!strcmp(in_plugin[i].kind, kind)) return load_plugin(in_plugin[i].symbol, out);
   struct tfc_text known = {0};
   for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++) tfc_text_printf(&known, "%s, ", built_in[i]->kind);
-  tfc_status s = tfc_status_make(TFC_UNAVAILABLE, "there is no kind of device named '%s' (%sgpu, vgpu)", kind,
+  for (size_t i = 0; i < sizeof in_plugin / sizeof *in_plugin; i++)
+    tfc_text_printf(&known, "%s%s", i ? ", " : "", in_plugin[i].kind);
+  tfc_status s = tfc_status_make(TFC_UNAVAILABLE, "there is no kind of device named '%s' (%s)", kind,
                                  known.data ? known.data : "");
   tfc_text_deinit(&known);
   return s;
@@ -95,7 +97,7 @@ static bool runs_on_its_own(const char *kind) {
 bool tfc_device_list_may_run_on_its_own(const char *devices) {
   struct tfc_device_list list = {0};
   tfc_status s = devices ? tfc_device_list_parse(devices, false, &list) : NULL;
-  const bool any = !devices || s || list.count; // the devices are chosen among those that exist
+  const bool any = !devices || s || list.count; // the text names no devices, so it may mean any that exist
   bool may = any && access("/dev/nvidiactl", F_OK) == 0;
   for (size_t i = 0; !any && i < list.items.count && !may; i++) {
     char kind[16];
