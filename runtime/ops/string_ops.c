@@ -119,8 +119,8 @@ static tfc_status string_length(struct tfc_kernel_ctx *ctx) {
   return NULL;
 }
 
-// Joins the inputs element by element; they have one shape, or are scalars, which are repeated. Nothing joined is one
-// empty string.
+// Joins the inputs element by element; they have one shape, or are scalars, which are repeated. Without inputs, the
+// result is an empty string.
 static tfc_status string_join(struct tfc_kernel_ctx *ctx) {
   tfc_str separator = tfc_node_attr_string(ctx->graph, ctx->node, "separator", "");
   const struct tfc_shape scalar = TFC_SHAPE_SCALAR, *like = &scalar;

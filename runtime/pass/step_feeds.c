@@ -153,7 +153,7 @@ void tfc_step_feed_range(const struct tfc_graph *g, const struct tfc_shapes *sha
   if (f.below != INT64_MAX) {
     feed->low = f.is_length ? 1 : 0, feed->high = (double)f.below;
     if (feed->high <= feed->low) feed->low = 0;
-    // Of a name that alone would fill a line of 80 columns, the end.
+    // Of a name that would fill most of a line of 80 columns by itself, only the end is shown.
     const size_t longest = 60, from = f.cause.size > longest ? f.cause.size - longest : 0;
     feed->why = tfc_arena_printf(arena, "values in [%.0f, %.0f): %s ('%s%.*s')", feed->low, feed->high, f.how,
                                  from ? ".." : "", TFC_STR_ARG(tfc_str_sub(f.cause, from, SIZE_MAX)));

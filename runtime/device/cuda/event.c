@@ -1,7 +1,7 @@
 // A mark returns to its pool when its last reference is released. References are held by the device's finisher, by the
 // timelines for which the mark was published, and by waiters. A pool exists longer than its device if marks are still
-// in use; but all events go with the device, because its green context, in which they may have been made, does. Nobody
-// asks for them any more: what the device had to do has ended.
+// in use. Its events are destroyed when the device is closed, because the green context in which they may have been
+// made is destroyed then, too. No thread waits for an event by then: all work of the device has ended.
 #include "runtime/device/cuda/event.h"
 
 #include <limits.h>

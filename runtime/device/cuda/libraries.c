@@ -34,7 +34,7 @@ void tfc_cuda_green_leave(struct tfc_cuda_device *d) {
 
 static int make_cudnn(struct tfc_cuda_device *d, const char **out_error) {
   if (!d->api->cudnn_create) return 1;
-  tfc_cuda_memory_enter(); // after green_lock, as whoever allocates with the green context current
+  tfc_cuda_memory_enter(); // after green_lock, which others, too, hold when they allocate in the green context
   const int error = d->api->cudnn_create(d->compute, &d->cudnn, out_error);
   tfc_cuda_memory_leave();
   return error;

@@ -47,6 +47,9 @@ static const struct tfc_gemm_kernel *chosen(void) {
 int64_t tfc_gemm_panel(void) {
   return chosen()->width;
 }
+bool tfc_gemm_panels_are_wide(void) {
+  return tfc_gemm_panel() >= 48;
+}
 const char *tfc_gemm_name(void) {
   return chosen()->name;
 }
@@ -328,7 +331,7 @@ struct padding {
   weights known[TFC_GEMM_MOST_PIECES];
 };
 
-// Whether all rows of B are finite; false, too, if it is not worth looking.
+// Whether B is known to be finite. If there are too few rows for leaving out padding to pay, B is not looked at.
 static bool all_finite(const struct padding *out) {
   const struct tfc_gemm_product *p = out->job->products;
   const int64_t width = out->job->kernel->width;
@@ -385,7 +388,7 @@ static void run_stretch(const struct job *job, const struct tfc_gemm_stretch *a,
 }
 
 // For a single product whose B stays in the cache: reads rows of A in place, because packing them would take longer
-// than it saves. Only stripes whose rows lie neither in runs nor at the same distances are packed.
+// than it saves. Only stripes are packed whose rows lie neither in runs (`find`) nor at the same distances (`stretch`).
 static void unpacked(const struct job *job, int64_t row_first, int64_t row_last, int64_t first, int64_t last,
                      float *edge) {
   const struct tfc_gemm_kernel *g = job->kernel;
@@ -647,7 +650,7 @@ void tfc_gemm_run_transposed(const struct tfc_gemm_product *product, const struc
   for (int64_t panel = first; panel < last; panel++) {
     const float *packed = product->packed_b, *b = product->b + panel * g->width;
     if (packed) b = packed + panel * g->width * product->k;
-    // A panel and the single vector of columns behind it are computed together, if both are in the same rows of B.
+    // The last panel and a single vector of columns behind it are computed together, if B is not packed.
     const bool wide = !packed && g->wide && panel + 2 == last && n - panel * g->width == g->wide_columns;
     g->transposed(a, b, packed ? g->width : product->b_row, c + panel * g->width, ldc,
                   wide ? g->wide_columns : at_most(n - panel * g->width, g->width), accumulate);

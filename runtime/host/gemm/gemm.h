@@ -27,6 +27,7 @@ struct tfc_matrix {
 };
 
 int64_t tfc_gemm_panel(void);                        // columns of a panel on this processor
+bool tfc_gemm_panels_are_wide(void);                 // have at least 48 columns, as with AVX-512
 const char *tfc_gemm_name(void);                     // "avx512", "avx2", "generic"
 size_t tfc_gemm_packed_bytes(int64_t k, int64_t n);  // for B [k, n], packed; align the memory to 64
 size_t tfc_gemm_scratch_bytes(int64_t m, int64_t k); // for each thread that calls tfc_gemm_run; k: of all products
@@ -39,9 +40,10 @@ void tfc_gemm_pack_part(struct tfc_matrix b, int64_t k, int64_t n, int64_t row_f
                         int64_t last, float *packed);
 
 // A stripe of 8 rows whose elements lie at the same distances from the first one of their row: element i is
-// rows[r][offsets[i]]. Elements that are padding are in no span, or in one that leaves out the row, the first or the
-// last; an address may then be outside of the image. The next `more` stripes lie like this one, each `apart` elements
-// behind the one before it.
+// rows[r][offsets[i]]. Only elements in spans are read: an element that is padding in all rows is in no span, and one
+// that is padding in the first or the last row only is in a span that leaves this row out. So rows[r][offsets[i]] of
+// padding may be outside of the image. The next `more` stripes lie like this one, each `apart` elements behind the one
+// before it.
 enum { TFC_GEMM_MOST_SPANS = 48 };
 typedef enum tfc_gemm_rows { TFC_GEMM_ALL_ROWS, TFC_GEMM_BUT_FIRST, TFC_GEMM_BUT_LAST } tfc_gemm_rows;
 struct tfc_gemm_span {
@@ -64,8 +66,8 @@ struct tfc_gemm_source {
   // is written to `edge` [pieces, 8, length], and its address is the one there.
   void (*find)(const struct tfc_gemm_source *source, int64_t row, const float **out, float *edge);
   int64_t pieces, length;
-  // NULL, or finds how 8 rows from `row` on lie in memory. False: not as a stretch can say, or only one that leaves out
-  // padding, and that is not wanted (`all`).
+  // NULL, or finds how 8 rows from `row` on lie in memory. `all`: no padding may be left out. False: no stretch can
+  // describe these rows, or only one that leaves out padding although `all` is set.
   bool (*stretch)(const struct tfc_gemm_source *source, int64_t row, bool all, struct tfc_gemm_stretch *out);
   // The address of runs of zeros: padding. Runs of which all 8 rows are padding are left out of the chains if their
   // rows of B are finite. NULL: no run is known to be padding.
@@ -109,16 +111,17 @@ struct tfc_gemm_steps {
   const float *a;
   int64_t from, count;
 };
-// A stripe of rows of such an A, at most 8. Row r lies `offset` + r elements behind `a`, and then there are 8 rows, or
-// `apart[r]` elements if `apart` is not NULL. Steps that are left out are as if A were 0 there.
+// A stripe of rows of such an A. If `apart` is NULL, there are 8 rows, and row r lies `offset` + r elements behind `a`.
+// Otherwise row r lies apart[r] elements behind `a`; `apart` then has 8 elements, even for fewer rows, because the rows
+// behind the last one may be read. Steps that are left out are as if A were 0 there.
 struct tfc_gemm_turned {
   const struct tfc_gemm_steps *steps;
   int64_t count;
   int64_t offset, a_row; // a_row: from one column to the next
   const int32_t *apart;
-  int64_t rows;
+  int64_t rows; // at most 8
 };
-// C [rows, n] (`ldc` elements from row to row) = rows `a` times the product's B in panels [first, last). With
+// C [rows, n] (`ldc` elements from row to row) = the rows of `a` times the product's B in panels [first, last). With
 // `accumulate` the product is added to C.
 void tfc_gemm_run_transposed(const struct tfc_gemm_product *product, const struct tfc_gemm_turned *a, int64_t n,
                              float *c, int64_t ldc, bool accumulate, int64_t first, int64_t last);

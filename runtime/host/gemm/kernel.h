@@ -46,7 +46,7 @@ struct tfc_gemm_kernel {
   // TFC_GEMM_NEIGHBOURS. 8 rows are read, and the first `height` rows of c written.
   void (*dots)(int64_t pieces, int64_t length, const float *const *rows, const float *b, float *c, int64_t ldc,
                int64_t height, int64_t columns, const struct tfc_last_tile *last);
-  // c[rows, columns] = such rows of A times B, or is added to c. `columns` may be wide_columns.
+  // c[rows, columns] = the rows of `a` times B; if `adds`, this product is added to c. `columns` may be wide_columns.
   void (*transposed)(const struct tfc_gemm_turned *a, const float *b, int64_t b_row, float *c, int64_t ldc,
                      int64_t columns, bool adds);
   // Transposes 8 rows in memory to 8 columns: out[i * step + r] = rows[r][i] for i < count.

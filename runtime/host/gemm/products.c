@@ -12,8 +12,8 @@
 #include "runtime/host/gemm/panels.h"
 #include "runtime/host/gemm/scratch.h"
 
-// Limits that were measured are those of one core of an AMD EPYC with AVX-512 and 1 MB of second-level cache, where a
-// product reaches 118 GFLOP/s at most; other sizes than those that are named were in between.
+// Measured limits are of one core of an AMD EPYC with AVX-512 and 1 MB of second-level cache, where a product reaches
+// 118 GFLOP/s at most. A range of ratios holds for all sizes that were measured between the named ones.
 enum {
   // Fewer rows read B in place, because packing it would take as long as multiplying by it.
   few_rows = 12,
@@ -21,8 +21,8 @@ enum {
   // A part of the rows packs them once: beside 48 rows, a panel of B that is read from memory costs little.
   LEAST_ROWS = 48,
   LEAST_PIECE = 24,
-  // Some 25 us of one core: taking the next piece is then less than a hundredth of it. The thread that ends first waits
-  // at most for four times as much.
+  // A piece takes one core some 25 us, of which taking the next piece is less than a hundredth. The thread that ends
+  // first waits for the others for at most four times as long.
   PIECE_FLOP = 3000000,
   MOST_PIECE_FLOP = 12000000
 };
@@ -371,9 +371,9 @@ static tfc_status try_split(bool allowed, const struct tfc_product *products, in
 // rows, times B of 512 x 2048 to 1024 x 4096, this took 0.81 (64 rows) to 0.97 (256) of the time of packing B; with
 // AVX2 0.90 to 1.02 up to 96 rows, and up to 1.16 with more, because a panel of A is narrower.
 static bool pays_transposed(const struct tfc_product *p, int64_t m, int64_t n) {
-  enum { WIDE = 48, MOST_ROWS = 256, MOST_ROWS_OF_NARROW = 96 };
+  enum { MOST_ROWS = 256, MOST_ROWS_OF_NARROW = 96 };
   return !p->packed_b && !p->source && !p->right && p->b.row == 1 && p->b.column != 1 &&
-         m <= (tfc_gemm_panel() < WIDE ? MOST_ROWS_OF_NARROW : MOST_ROWS) && p->k >= 2 * m && n > m;
+         m <= (tfc_gemm_panels_are_wide() ? MOST_ROWS : MOST_ROWS_OF_NARROW) && p->k >= 2 * m && n > m;
 }
 
 struct turn { // makes C [m, n] from its transpose
@@ -467,8 +467,8 @@ static bool pays_few(const struct tfc_product *p, int64_t m, int64_t n) {
   // megabyte stays in the second-level cache, from which tiles read it again. With 1024 x 1024, 8 rows take 0.63 of the
   // time of tiles, 16 rows 0.94, 20 rows 1.01; with 1024 x 4096 20 rows 0.81. With AVX2, 8 rows take 0.93, 11
   // rows 1.13.
-  enum { LEAST_COLUMNS = 256, MANY_COLUMNS = 768, LEAST_BYTES = 1 << 20, WIDE = 48, MOST_ROWS = 19 };
-  return m <= (tfc_gemm_panel() < WIDE ? few_rows - 1 : MOST_ROWS) && !p->packed_b && !p->source && !p->right &&
+  enum { LEAST_COLUMNS = 256, MANY_COLUMNS = 768, LEAST_BYTES = 1 << 20, MOST_ROWS = 19 };
+  return m <= (tfc_gemm_panels_are_wide() ? MOST_ROWS : few_rows - 1) && !p->packed_b && !p->source && !p->right &&
          p->b.column == 1 && (n >= MANY_COLUMNS || (n >= LEAST_COLUMNS && n % 16 == 0)) &&
          p->k * n * (int64_t)sizeof(float) >= LEAST_BYTES;
 }

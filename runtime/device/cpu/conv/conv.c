@@ -21,9 +21,9 @@
 #include "runtime/host/gemm/scratch.h"
 
 enum { MOST_ZEROS = 8192, PIECE = TFC_PIECE, LEAST_POSITIONS = 12, MOST_PARTS = 64, LEAST_ROWS = 192 };
-// Images of at most so many channels get a border. Where patches are transposed or are volumes, with more rows that may
-// reach over an edge, it saves more. For a filter's gradient, channels that are not whole stripes can then be read in
-// place.
+// Images of at most so many channels get a border. It saves more (PADDED_MORE) where patches are transposed or are
+// volumes, with more rows that may reach over an edge. For a filter's gradient, an image whose channels are not whole
+// stripes can be read in place if it has a border (PADDED_ODD).
 enum { PADDED = 1, PADDED_MORE = 4, PADDED_ODD = 64 };
 static const float zeros[MOST_ZEROS];
 
@@ -84,6 +84,11 @@ static struct tfc_patches patches_of_input(const struct conv *c, const float *x)
   return p;
 }
 
+static void pad_and_scatter(struct tfc_kernel_ctx *ctx, struct tfc_patches *patches) {
+  (void)tfc_patches_pad(ctx, patches, tfc_patches_are_flat(patches) ? PADDED : PADDED_MORE);
+  tfc_patches_scatter(patches);
+}
+
 // --- On the tile unit -----------------------------------------------------------------------------------------------
 // A sum over the cells of a window: for each cell, the matrix of the pixels under it at all positions, times the cell's
 // part of the filter. Cell i of the window uses the filter's cell `first[k] + step[k] * i`; with `rotated` the order of
@@ -137,8 +142,7 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
     p.a = (struct tfc_matrix){x, c->sizes.channels, 1};
   else
     p.source = &patches.base;
-  if (p.source) (void)tfc_patches_pad(ctx, &patches, tfc_patches_are_flat(&patches) ? PADDED : PADDED_MORE);
-  if (p.source) tfc_patches_scatter(&patches);
+  if (p.source) pad_and_scatter(ctx, &patches);
   return tfc_products_run_finished(ctx, &p, positions, c->sizes.filters, y->data);
 }
 
@@ -294,8 +298,7 @@ static tfc_status backward_part(struct tfc_kernel_ctx *ctx, const struct conv *c
   for (int i = 0; i < 2; i++) sum.first[i] = parts[i].first, sum.step[i] = parts[i].step;
   bool done = false;
   TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, rows, c->sizes.channels, to, &done));
-  if (!done) (void)tfc_patches_pad(ctx, &patches, tfc_patches_are_flat(&patches) ? PADDED : PADDED_MORE);
-  if (!done) tfc_patches_scatter(&patches);
+  if (!done) pad_and_scatter(ctx, &patches);
   struct tfc_product p = {.source = &patches.base, .packed_b = packed, .k = k};
   if (packed) {
     // the filter is already packed

@@ -238,15 +238,15 @@ static bool is_inside(const struct tfc_patches *p, const struct place *at) {
   return true;
 }
 static void add_span(struct tfc_gemm_stretch *out, int64_t begin, int64_t end, tfc_gemm_rows rows) {
-  struct tfc_gemm_span *before = out->spans + out->span_count - 1;
-  if (out->span_count && before->rows == rows && before->end == begin)
+  struct tfc_gemm_span *before = out->span_count ? &out->spans[out->span_count - 1] : NULL;
+  if (before && before->rows == rows && before->end == begin)
     before->end = (int32_t)end;
   else
     out->spans[out->span_count++] = (struct tfc_gemm_span){(int32_t)begin, (int32_t)end, rows};
 }
 
-// Finds the spans of 8 windows that are neighbours on one line, the first of them at `at`. False: more than one of them
-// has a cell in the padding at one end of the line.
+// Finds the spans of 8 windows that are neighbours on one line, the first window at `at`. False: a cell of the window
+// is in padding for more than one of the 8, or there are too many cells.
 static bool find_window_spans(const struct tfc_patches *p, const struct place *at, struct tfc_gemm_stretch *out) {
   const int64_t c = p->channels, step = p->stride[1], rows = rows_of(p);
   if (rows * p->size[1] > TFC_GEMM_MOST_SPANS) return false;
@@ -268,8 +268,8 @@ static bool find_window_spans(const struct tfc_patches *p, const struct place *a
   return true;
 }
 
-// Windows on one line of the image follow each other at the same distance. If a stripe is on two lines, its windows are
-// looked for one at a time.
+// Windows on one line of the image follow each other at the same distance. If a stripe of windows is on two lines, each
+// window is found on its own.
 static bool stretch(const struct tfc_gemm_source *source, int64_t row, bool all, struct tfc_gemm_stretch *out) {
   const struct tfc_patches *p = (const struct tfc_patches *)(const void *)source;
   const int64_t c = p->channels, step = p->stride[1], here = p->out[1] - row % p->out[1];

@@ -19,8 +19,8 @@ struct tfc_patches {
   int32_t offsets[TFC_PATCHES_MOST_OFFSETS]; // by tfc_patches_scatter
 };
 void tfc_patches_init(struct tfc_patches *p); // sets `base`; the caller has set the other members
-// Lets products read windows by the distances of their elements, if these are not too many. Call it last,
-// after tfc_patches_pad, for patches that are not moved in memory afterwards.
+// Lets products read windows in place, by the distances of a window's elements from its first one, if a window has at
+// most TFC_PATCHES_MOST_OFFSETS elements. Call it after tfc_patches_pad, which changes these distances.
 void tfc_patches_scatter(struct tfc_patches *p);
 bool tfc_patches_are_flat(const struct tfc_patches *p); // images are two-dimensional
 
@@ -46,8 +46,8 @@ void tfc_patches_transpose(const struct tfc_patches *p, int64_t first, int64_t c
 struct tfc_gemm_steps;
 int64_t tfc_patches_steps(const struct tfc_patches_transposed *t, int64_t cell, struct tfc_gemm_steps *out);
 
-// As tfc_patches_steps, for all rows of patches that are `inside` and know their offsets: row r of
-// the matrix begins offsets[r] elements behind row 0.
+// As tfc_patches_steps, for row 0 of the matrix. The patches are `inside`, so all rows have the same steps: row r
+// begins offsets[r] elements (tfc_patches_scatter) behind row 0.
 int64_t tfc_patches_lines(const struct tfc_patches_transposed *t, struct tfc_gemm_steps *out);
 
 // For two-dimensional images: the matrix of the pixels that cell (i, j) of the window meets, one row of `channels`

@@ -34,17 +34,19 @@ bool tfc_pieces_pay(const struct tfc_patches *p) {
   return pieces > 1 && rows_of(p) * pieces * 15 <= positions * 8;
 }
 
-// Few filters are read in place: a packed panel of them would be mostly zeros. 64 are one tile of a wide panel.
+// Few filters are read in place, because a packed panel of them would be mostly zeros. 64 filters are one tile where
+// panels are wide: a panel of 48 and one more vector.
 bool tfc_pieces_read_in_place(int64_t filters) {
-  enum { WIDE = 48, MOST = 64, MOST_OF_NARROW = 32 };
-  return filters % 16 == 0 && filters <= (tfc_gemm_panel() < WIDE ? MOST_OF_NARROW : MOST);
+  enum { MOST = 64, MOST_OF_NARROW = 32 };
+  return filters % 16 == 0 && filters <= (tfc_gemm_panels_are_wide() ? MOST : MOST_OF_NARROW);
 }
 
-// Whether an image is packed: one with many channels is on too many pages of memory to be read in place, and many
-// narrow panels would read it too often.
-static bool is_far(int64_t row, int64_t first, int64_t last) {
-  enum { FAR = 320, WIDE = 48, MOST_PANELS = 4 };
-  return row > FAR || (tfc_gemm_panel() < WIDE && last - first > MOST_PANELS);
+// Whether an image is packed, because reading it in place would take longer: an image with many channels, whose pixels
+// for neighbouring positions are `step` elements apart, is on too many pages of memory, and many narrow panels would
+// read it too often.
+static bool is_far(int64_t step, int64_t first, int64_t last) {
+  enum { FAR = 320, MOST_PANELS = 4 };
+  return step > FAR || (!tfc_gemm_panels_are_wide() && last - first > MOST_PANELS);
 }
 
 void tfc_pieces_multiply(const struct tfc_patches_transposed *t, const struct tfc_gemm_product *product,
