@@ -1,4 +1,4 @@
-// Several texts, as a flag has them that may be repeated.
+// Several texts: the values of a flag that may be repeated.
 #ifndef TFC_RUNTIME_BASE_TEXTS_H
 #define TFC_RUNTIME_BASE_TEXTS_H
 

@@ -15,10 +15,10 @@
 // Measured limits are of one core of an AMD EPYC with AVX-512 and 1 MB of second-level cache, where a product reaches
 // 118 GFLOP/s at most. A range of ratios holds for all sizes that were measured between the named ones.
 enum {
-  // Fewer rows read B in place, because packing it would take as long as multiplying by it.
+  // A product of fewer rows reads B in place, because packing B would take as long as multiplying by it.
   few_rows = 12,
   MOST_ROW_PARTS = 256,
-  // A part of the rows packs them once: beside 48 rows, a panel of B that is read from memory costs little.
+  // If rows are divided among threads, each part reads all of B: with at least 48 rows, that takes little of its time.
   LEAST_ROWS = 48,
   LEAST_PIECE = 24,
   // A piece takes one core some 25 us, of which taking the next piece is less than a hundredth. The thread that ends

@@ -14,7 +14,8 @@ struct tfc_cuda_choice {
 };
 struct tfc_cuda_choices {
   const char *kind;
-  // Of the library that is loaded, which may not be the one of the headers. Another version has other algorithms.
+  // Returns the version of the library that is loaded, which may differ from the headers' version. Another version may
+  // have other algorithms.
   size_t (*version)(void);
   int value_count;
   void (*of)(const void *plan, const char **out_model, int *out_values);
