@@ -158,8 +158,8 @@ static void bombs_are_refused(void **state) {
   tfc_graph_release(g);
 }
 
-// A call whose function has other results than the call declares is not lowered. (tests/ops/hostile_test.c runs the
-// same graphs without lowering.)
+// A graph is not lowered if a function has other results than its call declares, and the error says which. (For the
+// same graphs tests/ops/hostile_test.c runs the calls after lowering has failed, and sees only their errors.)
 static void results_are_as_declared(void **state) {
   (void)state;
   static const struct {
