@@ -40,8 +40,8 @@ const char *tfc_store_path(const struct tfc_store *store); // exists as long as 
 // Whether some process has it open for writing. If none has, runs in state "running" were killed; the next writer sets
 // their state to "interrupted".
 bool tfc_store_being_written(const struct tfc_store *store);
-// Whether it reads a temporary copy with today's views, because those of the file are older: the next writer converts
-// the file.
+// Whether the store reads a temporary copy of the file with today's views, because the file has others: those of an
+// older version, or of another program. The next writer converts the file.
 bool tfc_store_is_copy(const struct tfc_store *store);
 // Returns SQLite's handle for the caller's own queries, which may only read.
 struct sqlite3 *tfc_store_handle(struct tfc_store *store);

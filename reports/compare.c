@@ -600,7 +600,7 @@ out:
   return s;
 }
 
-void tfc_report_compare_queries(bool older, struct tfc_text *out) {
+void tfc_report_compare_queries(bool is_copy, struct tfc_text *out) {
   const char *const queries[] = {tfc_report_sql_run, sql_result, sql_steps, sql_ops,
                                  sql_totals,         sql_memory, sql_moved, tfc_report_sql_pairs};
   struct tfc_text all = {0};
@@ -609,7 +609,7 @@ void tfc_report_compare_queries(bool older, struct tfc_text *out) {
     tfc_html_query(out,
                    "The queries behind this page, for each run (of the nodes that moved :other is the first run and "
                    ":step its placement)",
-                   all.data, older);
+                   all.data, is_copy);
   out->failed |= all.failed;
   tfc_text_deinit(&all);
 }

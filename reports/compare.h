@@ -16,7 +16,7 @@ enum tfc_compare_table {
 // Compares runs with the first one. Two runs are printed side by side, more than two as a table.
 TFC_MUST_USE tfc_status tfc_report_compare(struct tfc_store *store, const int64_t *runs, uint32_t count,
                                            struct tfc_report_lists *out);
-// Adds a note with the queries of all this to a page.
-void tfc_report_compare_queries(bool older, struct tfc_text *out);
+// Adds a note with the queries of all this to a page. `is_copy`: tfc_store_is_copy.
+void tfc_report_compare_queries(bool is_copy, struct tfc_text *out);
 
 #endif

@@ -492,17 +492,17 @@ static void add_operations(const struct compared *c) {
 
 // --- The page --------------------------------------------------------------------------------------------------------
 
-static void add_runs(const struct compared *c, bool older) {
+static void add_runs(const struct compared *c, bool is_copy) {
   static const struct value columns[] = {
       {"graph", "graph"},        {"label", "times are"}, {"objective", "searched for"},
       {"algorithm", "found by"}, {"state", "state"},     {"cpu_model", "processor"}};
   tfc_text_printf(c->out, "<section id=\"runs\"><h2>What was compared</h2>\n");
   add_rows(c, columns, sizeof columns / sizeof *columns);
-  tfc_report_compare_queries(older, c->out);
+  tfc_report_compare_queries(is_copy, c->out);
   tfc_text_printf(c->out, "</section>\n");
 }
 
-tfc_status tfc_report_compare_page(const struct tfc_report_lists *lists, const char *database, bool older,
+tfc_status tfc_report_compare_page(const struct tfc_report_lists *lists, const char *database, bool is_copy,
                                    const char *dir) {
   struct tfc_text html = {0};
   const struct compared c = {lists, &lists->tables[TFC_COMPARE_RUNS], lists->tables[TFC_COMPARE_RUNS].row_count, &html};
@@ -521,7 +521,7 @@ tfc_status tfc_report_compare_page(const struct tfc_report_lists *lists, const c
   add_devices(&c);
   add_traffic(&c);
   add_operations(&c);
-  add_runs(&c, older);
+  add_runs(&c, is_copy);
   tfc_html_end(&html, false);
   tfc_status s = tfc_html_write(&html, dir);
   tfc_text_deinit(&html);

@@ -53,12 +53,13 @@ void tfc_html_end(struct tfc_text *out, bool script) {
   tfc_text_printf(out, "</body></html>\n");
 }
 
-void tfc_html_query(struct tfc_text *out, const char *summary, const char *sql, bool older) {
+void tfc_html_query(struct tfc_text *out, const char *summary, const char *sql, bool is_copy) {
   const char last = *sql ? sql[strlen(sql) - 1] : '\n';
   tfc_text_printf(out, "<details class=\"query\"><summary>%s</summary><pre>", summary);
-  if (older)
+  if (is_copy)
     tfc_text_printf(out,
-                    "-- For the views of schema %d. The file has older ones until a program writes to it, such as\n"
+                    "-- For the views of schema %d. The file has others, until the next run is written to it or until\n"
+                    "-- the following command converts it, which keeps the last million runs:\n"
                     "-- tfc-report --db FILE gc --keep 1000000\n",
                     TFC_SCHEMA_VERSION);
   tfc_html_escape(out, tfc_str_from(sql));
