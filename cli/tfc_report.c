@@ -197,8 +197,8 @@ static tfc_status run(int command, const struct options *o, struct tfc_store *st
     }
     if (rows) {
       TFC_TRY(s, print_queries(o, store, (const char *const[]){"run", "results", "devices", "warnings", NULL},
-                               (const char *const[]){tfc_report_sql_run, tfc_report_sql_results, tfc_report_sql_devices,
-                                                     tfc_report_sql_warnings},
+                               (const char *const[]){tfc_report_sql_run_with_tau, tfc_report_sql_results,
+                                                     tfc_report_sql_devices, tfc_report_sql_warnings},
                                &args));
       break;
     }

@@ -75,8 +75,10 @@ bool tfc_report_peak_is_part(const struct tfc_table *devices, uint32_t row);
 // The terminal and the page show so many warnings of a run at first.
 enum { TFC_REPORT_WARNINGS = 5 };
 
-// The SQL queries of these reports, which --json and the page show.
-extern const char tfc_report_sql_runs[], tfc_report_sql_run[], tfc_report_sql_results[], tfc_report_sql_devices[],
-    tfc_report_sql_in_flight[], tfc_report_sql_warnings[];
+// The SQL queries of these reports, which --json and the page show. tfc_report_sql_run_with_tau has the row of
+// tfc_report_sql_run with tau as it is computed today beside v_run.tau; its time grows with the square of the number of
+// measured placements.
+extern const char tfc_report_sql_runs[], tfc_report_sql_run[], tfc_report_sql_run_with_tau[], tfc_report_sql_results[],
+    tfc_report_sql_devices[], tfc_report_sql_in_flight[], tfc_report_sql_warnings[];
 
 #endif

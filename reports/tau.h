@@ -18,8 +18,8 @@
   "(SELECT COUNT(*) FROM p) AS placements, COUNT(*) AS pairs FROM p a JOIN p b ON a.id < b.id WHERE ABS(a.y - b.y) > " \
   "a.s + b.s"
 
-// The answer, if it was stopped early when it was first measured: v_result has its first state, so that tau leaves it
-// out. Simulated and measured step, half of the distance between the quartiles.
+// A row for an answer that was stopped early when it was first measured: its state in v_result stays "cut", and tau
+// counts only "ok". Columns: the simulated step, the measured step, half of the distance between the quartiles.
 #define TFC_SQL_TAU_WITHOUT                                                                                            \
   "SELECT r.simulated_us, r.step_median_us, 0.5 * (r.step_q3_us - r.step_q1_us) FROM v_result r JOIN v_run v USING "   \
   "(run_id, placement_id) WHERE r.run_id = :run AND r.state = 'cut' AND r.simulated_us IS NOT NULL AND "               \
@@ -28,9 +28,10 @@
 struct tfc_report_tau {
   double tau; // NaN: no pair of placements counts
   double placements, pairs;
-  bool without_answer; // the answer is none of them, though it was measured: it was stopped early at first
+  bool without_answer; // the answer was measured and is none of these placements (TFC_SQL_TAU_WITHOUT)
 };
-// Whether v_run.tau, of a version with another rule, is another number of two decimals.
+// Whether `tau` differs, when rounded to two decimals, from v_run.tau, which the run computed by the rule of its
+// version.
 bool tfc_report_tau_differs(const struct tfc_report_tau *tau, const struct tfc_table *run);
 TFC_MUST_USE tfc_status tfc_report_tau(struct tfc_store *store, const struct tfc_query_args *args,
                                        struct tfc_report_tau *out);

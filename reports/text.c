@@ -16,7 +16,8 @@ const char tfc_report_sql_runs[] =
     "SELECT run_id, state, program, graph, label, started_unix_s, wall_s, step_median_us, step_count, whole_us,"
     " best_single_us, expert_us, algorithm, episodes, load_us, best_single_load_us FROM v_run ORDER BY run_id";
 const char tfc_report_sql_warnings[] = "SELECT number, text FROM v_warning WHERE run_id = :run ORDER BY number";
-const char tfc_report_sql_run[] =
+const char tfc_report_sql_run[] = "SELECT * FROM v_run WHERE run_id = :run";
+const char tfc_report_sql_run_with_tau[] =
     "SELECT v.*, t.tau AS tau_today, t.placements AS tau_today_placements FROM v_run v, (" TFC_SQL_TAU
     ") t WHERE v.run_id = :run";
 // Lists the undivided machine first, then the answer, then rivals by their time, then placements that were only
