@@ -75,38 +75,47 @@ static const char *bytes_text(char *buffer, double bytes) {
   return bytes == bytes ? tfc_show_bytes(buffer, bytes) : "-";
 }
 
-// Prints the first `count` rows. Columns are as wide as what is in them.
+enum { FIELDS = 5 }; // before the operation's name
+struct fields {
+  const char *text[FIELDS];
+};
+
+static struct fields fields_of(const struct tfc_table *t, uint32_t row, char buffers[FIELDS][96]) {
+  const double half = (tfc_table_number(t, row, "q3_us") - tfc_table_number(t, row, "q1_us")) / 2;
+  return (struct fields){{us_text(buffers[0], tfc_table_number(t, row, "step_us")), us_text(buffers[1], half),
+                          bytes_text(buffers[2], tfc_table_number(t, row, "output_bytes")),
+                          us_text(buffers[3], tfc_table_number(t, row, "slack_us")),
+                          tfc_report_fit(buffers[4], tfc_table_text(t, row, "device"), 12)}};
+}
+
+static void print_fields(const struct fields *fields, const size_t wide[FIELDS], struct tfc_text *out) {
+  tfc_text_printf(out, " ");
+  for (size_t f = 0; f < FIELDS; f++)
+    tfc_text_printf(out, f + 1 < FIELDS ? " %*s" : " %-*s", (int)wide[f], fields->text[f]);
+  tfc_text_printf(out, " ");
+}
+
+// Prints the first `count` rows in lines of at most `columns`. A field is as wide as its longest text, and names have
+// the rest.
 static void print_rows(const struct tfc_table *t, uint32_t count, size_t columns, struct tfc_text *out) {
-  enum { FIELDS = 5 };
-  static const char *const heads[FIELDS] = {"in a step", "half range", "bytes", "slack", "device"};
-  char field[FIELDS][96];
+  static const struct fields heads = {{"in a step", "half range", "bytes", "slack", "device"}};
+  char buffers[FIELDS][96];
   size_t wide[FIELDS], used = 2;
-  for (size_t f = 0; f < FIELDS; f++) wide[f] = strlen(heads[f]);
-  for (int printing = 0; printing < 2; printing++) {
-    if (printing) {
-      for (size_t f = 0; f < FIELDS; f++) used += wide[f] + 1;
-      tfc_text_printf(out, " ");
-      for (size_t f = 0; f < FIELDS; f++)
-        tfc_text_printf(out, f + 1 < FIELDS ? " %*s" : " %-*s", (int)wide[f], heads[f]);
-      tfc_text_printf(out, " operation\n");
-    }
+  for (size_t f = 0; f < FIELDS; f++) {
+    wide[f] = strlen(heads.text[f]);
     for (uint32_t r = 0; r < count; r++) {
-      const double half = (tfc_table_number(t, r, "q3_us") - tfc_table_number(t, r, "q1_us")) / 2;
-      snprintf(field[0], sizeof field[0], "%s", us_text(field[1], tfc_table_number(t, r, "step_us")));
-      snprintf(field[1], sizeof field[1], "%s", us_text(field[2], half));
-      snprintf(field[2], sizeof field[2], "%s", bytes_text(field[3], tfc_table_number(t, r, "output_bytes")));
-      snprintf(field[3], sizeof field[3], "%s", us_text(field[4], tfc_table_number(t, r, "slack_us")));
-      tfc_report_fit(field[4], tfc_table_text(t, r, "device"), 12);
-      for (size_t f = 0; f < FIELDS && !printing; f++)
-        if (strlen(field[f]) > wide[f]) wide[f] = strlen(field[f]);
-      if (!printing) continue;
-      tfc_text_printf(out, " ");
-      for (size_t f = 0; f < FIELDS; f++)
-        tfc_text_printf(out, f + 1 < FIELDS ? " %*s" : " %-*s", (int)wide[f], field[f]);
-      tfc_text_printf(out, " ");
-      tfc_report_add_fit(out, tfc_table_text(t, r, "node"), columns > used + 10 ? columns - used : 10);
-      tfc_text_printf(out, "\n");
+      const size_t size = strlen(fields_of(t, r, buffers).text[f]);
+      if (size > wide[f]) wide[f] = size;
     }
+    used += wide[f] + 1;
+  }
+  print_fields(&heads, wide, out);
+  tfc_text_printf(out, "operation\n");
+  for (uint32_t r = 0; r < count; r++) {
+    const struct fields fields = fields_of(t, r, buffers);
+    print_fields(&fields, wide, out);
+    tfc_report_add_fit(out, tfc_table_text(t, r, "node"), columns > used + 10 ? columns - used : 10);
+    tfc_text_printf(out, "\n");
   }
 }
 
