@@ -237,7 +237,8 @@ static void say_step(const struct tfc_placement *p, bool graph_format) {
   const char *ordered = tfc_show_us(a, p->step_median_us);
   if (p->step_label == TFC_LABEL_MODELLED) strcat(a, " (simulated)");
   const bool one_time = !(p->unordered_median_us < p->step_median_us || p->unordered_median_us > p->step_median_us);
-  if (isfinite(p->unordered_median_us) && one_time) // several tasks ran it, and each ordered its own operations
+  // Where several tasks ran the steps, both times are one measurement: each task chose the order of its own operations.
+  if (isfinite(p->unordered_median_us) && one_time)
     tfc_say("A step takes %s (median of %llu) in an order of the runtime's own.", ordered,
             (unsigned long long)p->unordered_count);
   else if (isfinite(p->unordered_median_us))

@@ -163,7 +163,7 @@ out:
 
 // Items of less than 0.5 % of the step are summed into one line, so that the path of a large graph stays readable.
 static void print_path(const struct tfc_table *t, double step_us, struct tfc_text *out) {
-  enum { COLUMNS = 80, LEFT = 2 + 3 * 10 + 1 }; // LEFT: those before the device
+  enum { COLUMNS = 80, LEFT = 2 + 3 * 10 + 1 }; // LEFT: columns of the line that the times take
   char a[32], b[32], c[32], from[96], to[96], where[200];
   double small = 0, waited = 0;
   uint32_t count = 0;

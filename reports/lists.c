@@ -14,7 +14,7 @@ void tfc_report_lists_deinit(struct tfc_report_lists *lists) {
   *lists = (struct tfc_report_lists){0};
 }
 
-// Returns the end of a text that is longer than `width`, with room for "..".
+// Returns the text, or, if it is longer than `width`, so much of its end that ".." fits before it.
 static tfc_str end_of(tfc_str text, size_t width) {
   size_t from = text.size > width ? text.size - (width - 2) : 0;
   while (from > 0 && from < text.size && ((unsigned char)text.data[from] & 0xc0) == 0x80) from++; // not in a character

@@ -24,9 +24,10 @@ void tfc_report_lists_deinit(struct tfc_report_lists *lists);
 // Returns `text` if it fits into `width` bytes, otherwise ".." and its end, because names of nodes differ at their
 // ends. Characters that control a terminal become question marks.
 const char *tfc_report_fit(char buffer[96], tfc_str text, size_t width);
-// The same with ".." in the middle, for lists in which names of the same end stand side by side.
+// The same, but a text that does not fit keeps its beginning too, with ".." between, for lists in which names that
+// differ only at their beginnings stand one below the other.
 const char *tfc_report_fit_ends(char buffer[96], tfc_str text, size_t width);
-// Adds the same to `out`, for any width.
+// Adds what tfc_report_fit returns to `out`, for any width.
 void tfc_report_add_fit(struct tfc_text *out, tfc_str text, size_t width);
 void tfc_report_plain(char *text); // replaces these characters in a whole text, line ends too
 // `runs`: rows of v_run.

@@ -260,9 +260,9 @@ out:
   return s;
 }
 
-struct tried {
+struct tried {    // what the run stored about its answer and the moves of its units
   double units;   // how many units tfc-place tried elsewhere; NaN: it tried none
-  bool load;      // it searched for the smallest load
+  bool load;      // the search was for the smallest load
   bool too_large; // the answer does not fit in memory
   double step_us; // of the answer; NaN: it was not measured
 };
@@ -292,7 +292,7 @@ tfc_status tfc_report_moves_explain(struct tfc_store *store, const struct tfc_qu
   TFC_RETURN_IF_ERROR(find_tried(store, args, &tried));
   if (moves->row_count) tfc_show_us(base, tfc_table_number(moves, 0, "value_us"));
   if (moves->row_count && tried.too_large)
-    tfc_text_printf(out, "the answer does not fit in memory, and none of these need\n  make it fit; ");
+    tfc_text_printf(out, "the answer does not fit in memory, and it may not after any\n  of these either; ");
   if (moves->row_count && tried.units >= 0 && tried.load)
     tfc_text_printf(out, "each by itself would lower\n  the simulated largest load of %s by", base);
   else if (moves->row_count && tried.units >= 0) {

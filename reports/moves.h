@@ -14,8 +14,8 @@ extern const char tfc_report_sql_links[], tfc_report_sql_units[];
 // first: unit_id, node, operations, source, target, won_us, checked, value_us. Strings live as long as `arena` and
 // `traced`.
 //
-// value_us is the step (or largest load) without a move, of which won_us is won: the simulated one if checked, else the
-// traced step.
+// value_us is what the step (or the largest load) takes without any move, and won_us is how much less it takes with
+// this one. If checked, both are simulated; otherwise value_us is the traced step.
 //
 // checked 1: the rows are those of v_move. 0: they are estimates; node is the operation that gains most, operations
 // those of the path. An operation may then only move to a device of the same kind. It would begin there as soon as its

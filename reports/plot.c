@@ -48,10 +48,10 @@ static void add_cell(struct tfc_text *out, const struct tfc_cell *cell) {
   case TFC_CELL_REAL: tfc_text_printf(out, "%.12g", cell->real); break;
   case TFC_CELL_TEXT:
     tfc_text_printf(out, "\"");
-    // Whole characters only. A text of many megabytes takes gnuplot minutes.
+    // The text is cut between characters, because gnuplot takes minutes for one of many megabytes.
     size_t size = cell->text.size < TFC_SHOWN_WORD ? cell->text.size : TFC_SHOWN_WORD;
     while (size && size < cell->text.size && ((unsigned char)cell->text.data[size] & 0xc0) == 0x80) size--;
-    for (size_t i = 0; i < size; i++) { // characters that would end the line of a datablock, and gnuplot's quotes
+    for (size_t i = 0; i < size; i++) { // those that would end the line of a datablock or a quoted text, and "`"
       char c = cell->text.data[i];
       bool odd = c == '"' || c == '\\' || c == '`' || (unsigned char)c < ' ';
       tfc_text_add(out, odd ? TFC_STR("'") : (tfc_str){&c, 1});
@@ -285,8 +285,8 @@ static tfc_status make_colours(struct tfc_store *store, const struct tfc_query_a
     tfc_text_printf(out, "family_%u = \" ", f);
     for (uint32_t r = 0; r < ops.row_count; r++) {
       tfc_str op = tfc_table_cell(&ops, r, 0)->text;
-      // The words become part of gnuplot's program, in which "`" runs a command: so only characters that TensorFlow's
-      // own types have. Others get the colour of what belongs to no family.
+      // The types become part of gnuplot's program, in which a text between "`" is run as a command. So only types made
+      // of the characters that TensorFlow's own have are listed; others get the colour of what belongs to no family.
       bool plain = op.size > 0 && op.size <= TFC_SHOWN_WORD;
       for (size_t i = 0; i < op.size && plain; i++)
         plain = op.data[i] && (isalnum((unsigned char)op.data[i]) || strchr("_>.-", op.data[i]));

@@ -67,8 +67,8 @@ bool tfc_report_is_folded(const struct tfc_table *results, uint32_t row, bool mo
 // How a load is known: "measured" (with several steps under way), "computed" from measured operations, or "simulated".
 const char *tfc_report_load_how(double samples, bool modelled);
 extern const char tfc_report_peak_note[]; // what a ">" before a peak of memory means
-// Whether a row has the causes of the device's idle time. Simulated runs of older versions have zeros for a device that
-// was idle.
+// Whether a row has the causes of the device's idle time. Runs that did not record them have no values, and simulated
+// runs of older versions have only zeros, although the device was idle.
 bool tfc_report_idle_known(const struct tfc_table *devices, uint32_t row);
 // Whether a row's `peak_bytes` is such a peak; `complete` is TFC_SQL_PEAK_COMPLETE.
 bool tfc_report_peak_is_part(const struct tfc_table *devices, uint32_t row);

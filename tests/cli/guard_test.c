@@ -40,7 +40,7 @@ static pid_t start(void) {
   fflush(NULL);
   const pid_t pid = fork();
   if (pid) return running = pid;
-  prctl(PR_SET_PDEATHSIG, SIGKILL); // a test that fails leaves nobody behind
+  prctl(PR_SET_PDEATHSIG, SIGKILL); // a test that fails leaves no process behind
   struct tfc_guard *guard = NULL;
   int code = 1;
   const struct sigaction action = {.sa_handler = on_signal};
@@ -69,7 +69,8 @@ static bool at_rest(const char *path) {
 }
 // Waits until a process has handled the signals sent to it. It must be seen at rest twice: the kernel writes the state
 // before the signals, and a process that waits for its child is "sleeping" for a moment while it leaves that wait for
-// its handler. Seen once, it may be about to run the handler; without a signal to handle and asleep after that, it has.
+// its handler. A process that is seen at rest once may be about to run its handler; one that is seen at rest again has
+// run it.
 static void settle(pid_t pid) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/status", (int)pid);

@@ -26,7 +26,7 @@ if bad=$(grep -rnE --include='*.[ch]' 'include +<(sqlite3|cupti)' runtime); then
   printf 'the runtime may not know these:\n%s\n' "$bad"
   failed=1
 fi
-# What an op is, its row says (runtime/graph/op_def.h): only the file of its family may ask for its name.
+# The row of an op says what it is (runtime/graph/op_def.h): only the file of its family may compare its name.
 if bad=$(grep -rnE --include='*.[ch]' '(strcmp|strncmp|tfc_str_(is|starts|ends|equal))\([^"]*(->|\.)(op|def->name)\>[^"]*"' \
   runtime profiler placer rl reports libtfc cli | grep -vE '^runtime/ops/(array|data|image|io|linalg|math|nn|quant|random|segment|signal|sparse|state|string|training|control)_|^runtime/ops/(effect|gradient)\.c'); then
   printf 'the name of an op is compared outside of its family:\n%s\n' "$bad"

@@ -143,8 +143,8 @@ static void test_plot_data(void **state) {
   tfc_plot_deinit(&plot);
 }
 
-// Names are part of what gnuplot is given, and a database may come from a stranger: none of them is run as a command,
-// and a long one is cut.
+// A database may come from a stranger, and its names of nodes, types and devices go into gnuplot's input, where text
+// between backticks is a command. gnuplot runs none of them, and gets long names cut.
 static void test_names_in_plots(void **state) {
   (void)state;
   struct tfc_query_args args;

@@ -59,8 +59,8 @@ def _message(said):
 
 
 def place(graph, devices=None, out=None, quiet=True, **flags):
-    """Finds a placement by running the graph: a path, a GraphDef, or the bytes of one. devices, out and every further argument are flags of
-    tfc-place (time="60s", measurements=50, machine="m.yaml", wait=True; db=None keeps no database).
+    """Finds a placement by running the graph: a path, a GraphDef, or the bytes of one. devices, out and every further
+    argument are flags of tfc-place (time="60s", measurements=50, machine="m.yaml", wait=True; db=None keeps no database).
     Returns a Placement; that nothing beats one device is no error."""
     folder = tempfile.mkdtemp(prefix="tfc-")
     try:
