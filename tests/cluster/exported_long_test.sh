@@ -11,14 +11,7 @@ if ! "$python" -c 'import tensorflow' 2>/dev/null; then
   echo "SKIPPED: $python has no TensorFlow"
   exit 0
 fi
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
 export PYTHONPATH=$PWD/examples CUDA_VISIBLE_DEVICES='' TF_CPP_MIN_LOG_LEVEL=3 PYTHONDONTWRITEBYTECODE=1
-fail() {
-  echo "$*"
-  cat "$out/log"
-  exit 1
-}
 cat >"$out/m.yaml" <<'END'
 format: tfc-machine
 version: 1

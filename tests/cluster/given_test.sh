@@ -1,16 +1,9 @@
-# Jobs of several tasks that begin with variables of a checkpoint (--checkpoint), run by a placement file (--placement), and
-# leave a checkpoint (--save-checkpoint): as one process does, for training and for scripts.
+# Jobs of several tasks that restore a checkpoint (--checkpoint), run as a placement file says (--placement), and write a
+# checkpoint (--save-checkpoint) give the losses of one process that does the same. Scripts (--run) restore one, too.
 #
 #   given_test.sh BUILD_FOLDER
 build=$1
 source tests/cluster/mpirun.sh
-out=$(mktemp -d)
-trap clean_up EXIT
-fail() {
-  echo "$*"
-  cat "$out/log"
-  exit 1
-}
 mpirun_ranks=$out/ranks
 run=$build/bin/tfc-run
 mlp="--graph examples/mlp.pb --target train_op --fetch loss:0 --batch 8 --warmup 0 --json"
@@ -28,14 +21,15 @@ close() { # WHAT LOSS LOSS
     fail "$1: $2, one process $3"
 }
 
-# One process trains for three steps, and leaves a checkpoint; from there it takes two more.
+# One process takes three steps and writes a checkpoint. Another one restores it and takes two more.
 # shellcheck disable=SC2086
 "$run" $mlp --steps 3 --save-checkpoint "$out/three" >"$out/log" 2>&1 || fail 'one process'
 # shellcheck disable=SC2086
 one=$("$run" $mlp --steps 2 --checkpoint "$out/three" 2>"$out/log" | sed -n 's/.*"loss:0": //p')
 [ -n "$one" ] || fail 'one process, from the checkpoint'
 
-# A placement over two tasks that has every node where its name says, by chance; operations that need their variable follow it.
+# Placements: `placed` puts each node on one of three devices of two tasks, by a hash of its name. The others have to be refused:
+# `beyond` names a task that the job does not have, `local` has names of one process, `lacks` lacks a node of the graph.
 python3 - examples/mlp.pb "$build" "$out" <<'END_OF_PYTHON'
 import json, subprocess, sys, zlib
 graph, build, out = sys.argv[1:]
@@ -44,14 +38,14 @@ names = [line.split(" (")[0] for line in shapes.splitlines() if " (" in line]
 def write(file, device):
     document = {"format": "tfc-placement", "version": 1, "placement": {n: device(n) for n in names}}
     json.dump(document, open(out + "/" + file, "w"))
-def by_chance(name):
+def pick(name):
     return zlib.crc32(name.encode()) % 3
-two = ["/job:worker/task:0/device:CPU:0", "/job:worker/task:1/device:CPU:0", "/job:worker/task:1/device:CPU:1"]
-write("placed.json", lambda n: two[by_chance(n)])
-write("beyond.json", lambda n: "/job:worker/task:7/device:CPU:0" if by_chance(n) else two[0])
-write("local.json", lambda n: "cpu:%d" % (by_chance(n) % 2))
+devices = ["/job:worker/task:0/device:CPU:0", "/job:worker/task:1/device:CPU:0", "/job:worker/task:1/device:CPU:1"]
+write("placed.json", lambda n: devices[pick(n)])
+write("beyond.json", lambda n: "/job:worker/task:7/device:CPU:0" if pick(n) else devices[0])
+write("local.json", lambda n: "cpu:%d" % (pick(n) % 2))
 names = names[1:]
-write("lacks.json", lambda n: two[by_chance(n)])
+write("lacks.json", lambda n: devices[pick(n)])
 END_OF_PYTHON
 
 loss=$(tasks 2 --steps 2 --checkpoint "$out/three") || fail 'a checkpoint'
@@ -90,11 +84,12 @@ said 'model.ckpt-2: [0-9]* variables restored' || fail 'the second start: what w
 ! said 'three: ' || fail 'the second start: the checkpoint is restored again'
 close 'the second start' "$loss" "$after"
 
-# Several workers with graphs of their own: one of them restores, before the other takes steps. With a script, too.
+# Two workers with graphs of their own: one of them saves, when both have taken their steps. Then both run scripts, and one of
+# them restores before their first step.
 both="--graph tests/cluster/golden/adam/graph.{job}.{task}.meta --cluster ps=1,worker=2"
 # shellcheck disable=SC2086
 mpirun_here 3 "$run" $both --target Adam --steps 3 --save-checkpoint "$out/adam" >"$out/log" 2>&1 || fail 'two workers'
-[ "$(grep -rhc 'adam: 12 variables saved' "$out/ranks" | grep -c 1)" = 1 ] || fail 'two workers: not one of them has saved'
+[ "$(grep -rh 'adam: 12 variables saved' "$out/ranks" | wc -l)" = 1 ] || fail 'two workers: not one of them has saved'
 for task in 0 1; do
   echo '{"runs": [{"barrier": "begin"}, {"fetches": ["beta1_power:0"]}]}' >"$out/script.worker.$task.json"
 done
@@ -107,6 +102,6 @@ done
 python3 - "$out/results/worker.1/1/beta1_power_0.npy" <<'END_OF_PYTHON' || fail 'scripts: the value is not that of training'
 import struct, sys
 value, = struct.unpack("<f", open(sys.argv[1], "rb").read()[-4:])
-sys.exit(not any(abs(value - 0.9 ** n) < 1e-4 for n in range(4, 14)))  # two workers have taken steps, 0.9 at the beginning
+sys.exit(not any(abs(value - 0.9 ** n) < 1e-4 for n in range(4, 14)))  # 0.9 before training, and a factor of 0.9 each step
 END_OF_PYTHON
 echo 'a checkpoint, a placement and scripts over tasks: as one process'

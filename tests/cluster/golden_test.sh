@@ -5,8 +5,6 @@
 build=$1
 shift
 source tests/cluster/mpirun.sh
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
 [ $# -gt 0 ] || set -- $(ls -d tests/cluster/golden/*/ | xargs -n 1 basename)
 failed=0
 for name in "$@"; do

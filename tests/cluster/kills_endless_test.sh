@@ -6,9 +6,7 @@
 build=$1 kills=${2:-100}
 RANDOM=${3:-1}
 source tests/cluster/mpirun.sh
-out=$(mktemp -d)
-trap clean_up EXIT
-fail() {
+fail() { # says which kill, too
   echo "kill $i: $*"
   tail -n 30 "$out/log"
   exit 1

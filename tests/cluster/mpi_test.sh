@@ -7,13 +7,13 @@ build=$1
 source tests/cluster/mpirun.sh
 suite=$build/tests/cluster_transport_thread_test
 for delay in 0 500000; do
-  out=$(mpirun_here 3 "$suite" mpi $delay 2>&1) || { echo "$out"; exit 1; }
-  [ "$(grep -o 'all messages came' <<<"$out" | wc -l)" -eq 3 ] || { echo "$out"; exit 1; }
+  printed=$(mpirun_here 3 "$suite" mpi $delay 2>&1) || { echo "$printed"; exit 1; }
+  [ "$(grep -o 'all messages came' <<<"$printed" | wc -l)" -eq 3 ] || { echo "$printed"; exit 1; }
 done
 echo 'three processes, without and with delays: all messages came'
-out=$(mpirun_here 2 "$suite" wakes 2>&1) || { echo "$out"; exit 1; }
-[ "$(grep -o 'all messages came' <<<"$out" | wc -l)" -eq 2 ] || { echo "$out"; exit 1; }
+printed=$(mpirun_here 2 "$suite" wakes 2>&1) || { echo "$printed"; exit 1; }
+[ "$(grep -o 'all messages came' <<<"$printed" | wc -l)" -eq 2 ] || { echo "$printed"; exit 1; }
 echo 'two processes, one of which goes to sleep: every message woke it'
-out=$(mpirun_here 3 "$suite" together 2>&1) || { echo "$out"; exit 1; }
-[ "$(grep -o 'all messages came' <<<"$out" | wc -l)" -eq 3 ] || { echo "$out"; exit 1; }
+printed=$(mpirun_here 3 "$suite" together 2>&1) || { echo "$printed"; exit 1; }
+[ "$(grep -o 'all messages came' <<<"$printed" | wc -l)" -eq 3 ] || { echo "$printed"; exit 1; }
 echo 'three processes: what is sent at one moment travels together'

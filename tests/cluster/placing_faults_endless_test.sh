@@ -4,14 +4,8 @@
 build=$1
 mpirun_limit=200 # together with what starting and ending take, less than the 600 s that a suite has
 source tests/cluster/mpirun.sh
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
 graph=examples/mlp.pb
-fail() {
-  echo "$*"
-  cat "$out/log"
-  exit 1
-}
+
 # place NAME FLAGS...
 place() {
   local name=$1

@@ -4,14 +4,8 @@
 #   placing_test.sh BUILD_FOLDER
 build=$1
 source tests/cluster/mpirun.sh
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
 graph=examples/mlp.pb
-fail() {
-  echo "$*"
-  cat "$out/log"
-  exit 1
-}
+
 # place NAME FLAGS...
 place() {
   local name=$1

@@ -4,13 +4,6 @@
 #   profile_test.sh BUILD_FOLDER
 build=$1
 source tests/cluster/mpirun.sh
-out=$(mktemp -d)
-trap clean_up EXIT
-fail() {
-  echo "$*"
-  cat "$out/log"
-  exit 1
-}
 golden=tests/cluster/golden
 "$build/bin/tfc-run" --graph x --cluster ps=1 --run s.json --out "$out/o" --profile 2>"$out/log"
 [ $? -eq 2 ] && grep -q -- '--profile do not go with --run' "$out/log" || fail '--run: no error'

@@ -4,13 +4,6 @@
 #   replicas_test.sh BUILD_FOLDER
 build=$1
 source tests/cluster/mpirun.sh
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
-fail() {
-  echo "$*"
-  cat "$out/log"
-  exit 1
-}
 
 # tasks COUNT CLUSTER ARGUMENT...: runs the job and prints the loss.
 tasks() {

@@ -4,13 +4,6 @@
 #   resume_test.sh BUILD_FOLDER
 build=$1
 source tests/cluster/mpirun.sh
-out=$(mktemp -d)
-trap clean_up EXIT
-fail() {
-  echo "$*"
-  cat "$out/log"
-  exit 1
-}
 
 python3 - "$out" <<'END'
 import sys

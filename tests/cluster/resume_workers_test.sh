@@ -5,14 +5,7 @@
 #   resume_workers_test.sh BUILD_FOLDER
 build=$1
 source tests/cluster/mpirun.sh
-out=$(mktemp -d)
-trap clean_up EXIT
 mpirun_ranks=$out/ranks
-fail() {
-  echo "$*"
-  cat "$out/log"
-  exit 1
-}
 case=tests/cluster/golden/sync_inputs
 
 # train NAME STEPS SAVE_EVERY

@@ -9,7 +9,6 @@ for program in munged slurmctld slurmd sbatch; do
   command -v $program >/dev/null || { echo "SKIPPED: no $program (Debian: slurmctld, slurmd, slurm-client, munge)"; exit 0; }
 done
 source tests/slurm/slurm.sh
-out=$(mktemp -d)
 trap 'slurm_end; rm -rf "$out"' EXIT
 fail() {
   echo "$*"
