@@ -81,7 +81,7 @@ static tfc_status add_links(const struct tfc_member *member, const struct tfc_cl
         curve[i] = (struct tfc_link_point){links[k].point[i].bytes, links[k].point[i].time_us};
       TFC_RETURN_IF_ERROR(tfc_machine_add_link(m, &l));
     }
-  // Devices of one task share memory, so nothing is copied. Only the reader needs time: it loads the tensor into its
+  // Devices of one task share memory, so nothing is copied. The only cost is the reader's: it loads the tensor into its
   // cache.
   for (uint32_t rank = 0; rank < spec->tasks.count; rank++) {
     struct tfc_link own = tfc_link_default();

@@ -1,9 +1,15 @@
-// The order is that in which nodes would start if each task did the node first that the longest path begins at: a task
-// receives only after all that it sends earlier in the order, so an order that is far from the one in which tensors are
-// made lets tasks wait for each other. Times are estimates; a wrong one costs time, and no order can cost more.
+// A task receives a tensor only after it has sent all tensors that are earlier in the common order. So tasks wait for
+// each other if the order is far from the one in which they compute the tensors. Therefore this order comes from a
+// simulation: each task runs one node after another, and of the nodes that are ready it takes the one with the longest
+// path to the end of the step. The order is that in which the nodes start. Times of nodes are estimates: a wrong
+// estimate makes steps slower, but never wrong.
 //
-// Updates of variables come where they do in the canonical order (runtime/exec/groundwork.h), between the same other
-// nodes: so every read sees the same version of its variable.
+// The canonical order (runtime/exec/groundwork.h) decides which version of a variable each read sees. So each update
+// has the same nodes before it and after it here as there, and the simulation orders only the nodes between two
+// updates.
+//
+// runtime/exec/plan/order.c makes a similar schedule, of the operations of one task's plan. Here there is no plan yet:
+// the order is made once for a session, before it is known which nodes a step runs.
 #include "runtime/cluster/common_order.h"
 
 #include <math.h>
@@ -12,7 +18,7 @@
 #include "runtime/exec/order_heap.h"
 #include "runtime/graph/op_def.h"
 
-enum { UNKNOWN_DIM = 32 }; // what an unknown dimension of a placeholder is taken for
+enum { UNKNOWN_DIM = 32 }; // assumed for each dimension of a placeholder that is unknown, as a batch often is
 
 double tfc_cluster_node_us(const struct tfc_graph *g, uint32_t node, const struct tfc_shapes *shapes) {
   const struct tfc_node *n = &g->nodes[node];
@@ -26,10 +32,11 @@ struct ordering {
   const struct tfc_graph *g;
   const uint32_t *ranks;
   uint32_t tasks;
-  uint32_t *waiting; // [node] inputs that are missing
-  uint32_t *order;   // the canonical order
-  uint32_t *epoch;   // [node] twice the number of updates before it in the canonical order; an update: one more
-  double *us, *tail; // [node] tail: the longest path from the node's begin
+  uint32_t *waiting; // [node] number of inputs that are not computed yet
+  uint32_t *order;   // the nodes in the canonical order
+  uint32_t *epoch;   // [node] twice the number of updates before it in the canonical order; for an update, 1 more
+  double *us;        // [node] an estimate of its time
+  double *tail;      // [node] the time of the longest path that begins with the node, its own time included
 };
 
 static bool leads_back(const struct tfc_node *n) {
@@ -38,6 +45,11 @@ static bool leads_back(const struct tfc_node *n) {
 static bool is_update(const struct ordering *o, uint32_t node) {
   const struct tfc_op_def *def = o->g->nodes[node].def;
   return def && def->flags & TFC_OP_UPDATE;
+}
+
+// Among nodes that are ready, updates of variables come last.
+static bool put(struct tfc_order_heap *ready, const struct ordering *o, uint32_t node, double tie) {
+  return tfc_order_heap_push(ready, (struct tfc_order_entry){is_update(o, node), tie, node});
 }
 
 static void count_inputs(struct ordering *o) {
@@ -50,6 +62,7 @@ static void count_inputs(struct ordering *o) {
   }
 }
 
+// Finds the canonical order and the epochs.
 static tfc_status find_epochs(struct ordering *o) {
   const struct tfc_graph *g = o->g;
   struct tfc_order_heap ready = {0};
@@ -57,7 +70,7 @@ static tfc_status find_epochs(struct ordering *o) {
   bool ok = true;
   count_inputs(o);
   for (uint32_t i = 0; i < g->node_count; i++)
-    if (!o->waiting[i]) ok &= tfc_order_heap_push(&ready, (struct tfc_order_entry){is_update(o, i), 0, i});
+    if (!o->waiting[i]) ok &= put(&ready, o, i, 0);
   while (ready.count && ok) {
     const uint32_t i = tfc_order_heap_pop(&ready).id;
     o->order[count++] = i;
@@ -66,14 +79,14 @@ static tfc_status find_epochs(struct ordering *o) {
     if (leads_back(&g->nodes[i])) continue;
     for (uint32_t c = g->consumer_begin[i]; c < g->consumer_begin[i + 1]; c++) {
       const uint32_t to = g->consumers[c].node;
-      if (--o->waiting[to] == 0) ok &= tfc_order_heap_push(&ready, (struct tfc_order_entry){is_update(o, to), 0, to});
+      if (--o->waiting[to] == 0) ok &= put(&ready, o, to, 0);
     }
   }
   tfc_order_heap_deinit(&ready);
   return ok ? NULL : tfc_status_no_memory("cutting a graph");
 }
 
-// Estimates times, with placeholders whose unknown dimensions are taken for UNKNOWN_DIM.
+// Estimates the times of nodes and of the longest paths.
 static tfc_status find_times(struct ordering *o) {
   const struct tfc_graph *g = o->g;
   tfc_status s = NULL;
@@ -95,7 +108,7 @@ static tfc_status find_times(struct ordering *o) {
   for (uint32_t i = 0; i < g->node_count; i++) o->us[i] = tfc_cluster_node_us(g, i, &shapes);
   for (uint32_t k = g->node_count; k-- > 0;) {
     const uint32_t i = o->order[k];
-    o->tail[i] += o->us[i]; // before this, the longest path behind it
+    o->tail[i] += o->us[i]; // until here it was the longest of the paths that begin with its consumers
     const struct tfc_output *in = tfc_node_inputs(g, &g->nodes[i]);
     for (uint32_t n = 0; n < g->nodes[i].input_count + g->nodes[i].control_count; n++)
       if (!leads_back(&g->nodes[in[n].node])) o->tail[in[n].node] = fmax(o->tail[in[n].node], o->tail[i]);
@@ -106,16 +119,15 @@ out:
   return s;
 }
 
-// Finds the number of nodes that start before each node, if each task does one after the other.
+// Simulates a step in which all nodes run. started [node]: how many nodes start before it.
 static tfc_status simulate(struct ordering *o, uint32_t *started) {
   const struct tfc_graph *g = o->g;
   struct tfc_order_heap *ready = calloc(o->tasks, sizeof *ready), ends = {0};
   bool *busy = calloc(o->tasks, sizeof *busy), ok = ready && busy;
   uint32_t count = 0;
   count_inputs(o);
-#define PUT(i) tfc_order_heap_push(&ready[o->ranks[i]], (struct tfc_order_entry){is_update(o, i), -o->tail[i], i})
   for (uint32_t i = 0; ok && i < g->node_count; i++)
-    if (!o->waiting[i]) ok &= PUT(i);
+    if (!o->waiting[i]) ok &= put(&ready[o->ranks[i]], o, i, -o->tail[i]);
   for (double now = 0; ok;) {
     for (uint32_t r = 0; r < o->tasks; r++) {
       if (busy[r] || !ready[r].count) continue;
@@ -129,10 +141,11 @@ static tfc_status simulate(struct ordering *o, uint32_t *started) {
     now = end.key;
     busy[o->ranks[end.id]] = false;
     if (leads_back(&g->nodes[end.id])) continue;
-    for (uint32_t c = g->consumer_begin[end.id]; c < g->consumer_begin[end.id + 1]; c++)
-      if (--o->waiting[g->consumers[c].node] == 0) ok &= PUT(g->consumers[c].node);
+    for (uint32_t c = g->consumer_begin[end.id]; c < g->consumer_begin[end.id + 1]; c++) {
+      const uint32_t to = g->consumers[c].node;
+      if (--o->waiting[to] == 0) ok &= put(&ready[o->ranks[to]], o, to, -o->tail[to]);
+    }
   }
-#undef PUT
   for (uint32_t r = 0; ready && r < o->tasks; r++) tfc_order_heap_deinit(&ready[r]);
   tfc_order_heap_deinit(&ends);
   free(ready), free(busy);

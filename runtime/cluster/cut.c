@@ -122,6 +122,7 @@ static tfc_status find_loops(struct tfc_cut *cut) {
 static tfc_status order_edges(struct tfc_cut *cut) {
   tfc_status s = NULL;
   struct tfc_order_heap edges = {0};
+  if (!cut->edges.count) return NULL;
   uint32_t *position = calloc(cut->graph->node_count + 1u, sizeof *position);
   if (!position) TFC_TRY(s, tfc_status_no_memory("cutting a graph"));
   TFC_TRY(s, tfc_cluster_order(cut->graph, cut->ranks, (uint32_t)cut->spec->tasks.count, position));

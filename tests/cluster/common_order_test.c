@@ -1,5 +1,5 @@
-// The common order of edges between tasks: the longest path first, as far as a task can have begun it, and updates of
-// variables between the same nodes as in the canonical order.
+// The common order of edges between tasks: of the nodes that are ready in a task the one with the longest path comes
+// first, and updates of variables are between the same nodes as in the canonical order.
 #include "runtime/cluster/common_order.h"
 #include "tests/common/test.h"
 
@@ -23,8 +23,8 @@ static uint32_t at(const struct tfc_graph *g, const uint32_t *position, const ch
   "node { name: '" name "' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }"                           \
   " attr { key: 'shape' value { shape { dim { size: -1 } dim { size: 32 } } } } }"
 
-// Task 0 has a short and a long path; the long one begins at a node with a larger number. Task 1 has one that is ready
-// at once, however short it is.
+// Task 0 has a short path, of one node, and a long one, whose first node has a larger number. Task 1 has a single node:
+// it starts at once, before the long path's second node, since its task has nothing else to do.
 static void test_longest_path_first(void **state) {
   (void)state;
   struct tfc_graph *g = read(PLACEHOLDER("x") PRODUCT("short", "x", "x") PRODUCT("long", "x", "x") PRODUCT(
@@ -35,14 +35,14 @@ static void test_longest_path_first(void **state) {
   assert_true(at(g, position, "long") < at(g, position, "short"));
   assert_true(at(g, position, "longer") < at(g, position, "short"));
   assert_true(at(g, position, "other") < at(g, position, "longer"));
-  ranks[tfc_graph_find(g, TFC_STR("short"))] = 1; // with a task of its own it need not wait for them
+  ranks[tfc_graph_find(g, TFC_STR("short"))] = 1; // now it does not wait for the long path: task 1 runs it
   assert_ok(tfc_cluster_order(g, ranks, 2, position));
   assert_true(at(g, position, "short") < at(g, position, "longer"));
   tfc_graph_release(g);
 }
 
-// A read that nothing orders behind an update sees the value before it, though the update is ready earlier, in another
-// task.
+// No edge orders the read and the update. The read sees the value before the update, although the update is ready
+// earlier: the read waits for products of another task.
 static void test_updates_come_late(void **state) {
   (void)state;
   struct tfc_graph *g = read(
