@@ -24,7 +24,7 @@ struct job {
   struct tfc_member *member;
   struct run_setup setup;
   char *graph, *script, *out, *placement;
-  struct tfc_placed placed; // --placement, as its file has it
+  struct tfc_placed placed; // what the file of --placement says
   char name[TFC_TASK_TEXT];
   struct tfc_guard *guard; // the parent process that reports a crash (cli/guard.h); NULL: there is none
   atomic_bool told;
@@ -97,15 +97,16 @@ static void stop(void *arg) {
   tfc_program_stop();
 }
 
-// Reads --placement, and finds the devices that the file names for this task. `out` is --devices, if that is given.
+// Reads --placement. Makes the list of devices that this task opens: --devices, if it is given; otherwise those of this
+// task that the placement file names, or cpu:0.
 static tfc_status find_devices(struct job *job, char **out) {
   const struct run_options *o = job->options;
   if (job->placement) TFC_RETURN_IF_ERROR(tfc_placed_read(job->placement, NULL, &job->placed));
   if (!o->devices && job->placement) {
     tfc_status s = cli_task_devices(job->placed.devices, job->name, out);
     if (tfc_status_code(s) != TFC_INVALID_ARGUMENT) return s;
-    tfc_status unknown =
-        tfc_status_make(TFC_UNAVAILABLE, "%s: %s", job->placement, tfc_status_message(s)); // no task has such a device
+    // A name that no device of a task can have is like one that no device has.
+    tfc_status unknown = tfc_status_make(TFC_UNAVAILABLE, "%s: %s", job->placement, tfc_status_message(s));
     tfc_status_free(s);
     return unknown;
   }
@@ -177,7 +178,7 @@ out:
   return s;
 }
 
-// Gives the graph's nodes the devices of the placement file, as device strings.
+// Sets the device string of each node of the graph to the device that the placement file has for the node.
 static tfc_status place(struct job *job) {
   tfc_status s = NULL;
   struct tfc_graph *g = job->setup.graph;
@@ -197,7 +198,7 @@ out:
   return s;
 }
 
-// --checkpoint before scripts: their first task restores, when all have run what --init names.
+// Restores --checkpoint before scripts run: the first task that has a script does, after every task has run its --init.
 static tfc_status restore_for_scripts(struct job *job) {
   bool first = true;
   if (!job->own.checkpoint) return NULL;

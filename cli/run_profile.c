@@ -277,8 +277,9 @@ tfc_status run_profile_store(const struct run_profile *r, struct tfc_quartiles q
   TFC_TRY(s, store_totals(r, store, key));
   for (uint32_t d = 0; d < r->setup->devices.count && info->peak_bytes; d++) {
     const bool counted = r->setup->devices.devices[d]->driver->peak != NULL;
-    // The same quantity as tfc-place stores: what the step needs. What the device's allocator took since the program
-    // began, with the initialiser and kept blocks, stands in only where a step has no plan of its memory.
+    // The memory that a step needs, as tfc-place stores it. Without a plan of the step's memory that is not known; then
+    // it is the most that the device's allocator has held since the program began, with the initialiser's and kept
+    // blocks.
     const uint64_t peak = info->is_static ? info->peak_bytes[d] : run_setup_peak(r->setup, info, d);
     struct tfc_store_memory memory = {d, peak, !counted && !info->is_static};
     TFC_TRY(s, tfc_store_add_memory(store, key, &memory, 1));

@@ -1,5 +1,5 @@
-// What operations keep from step to step beside variables is in a text file beside the checkpoint,
-// model.ckpt-STEPS.state, which TensorFlow does not read.
+// A checkpoint is in TensorFlow's format, which holds only variables. tfc also saves the state of other objects (random
+// numbers, iterators, queues, tables), in a text file of its own: model.ckpt-STEPS.state. TensorFlow ignores that file.
 #include "cli/run_saves.h"
 
 #include <stdio.h>
@@ -30,9 +30,8 @@ static tfc_status write_state(const struct run_saves *s) {
   return status;
 }
 
-tfc_status run_saves_open(const struct run_setup *setup, const char *folder, bool chief, bool together,
-                          struct run_saves *out) {
-  struct run_saves s = {.setup = setup, .folder = folder, .chief = chief, .together = together};
+tfc_status run_saves_open(const struct run_setup *setup, const char *folder, bool chief, struct run_saves *out) {
+  struct run_saves s = {.setup = setup, .folder = folder, .chief = chief};
   struct tfc_file file = {0};
   tfc_status status = NULL;
   char *path = tfc_format("%s/checkpoint", folder);

@@ -11,14 +11,14 @@ enum { RUN_SAVES_KEPT = 5 };
 struct run_saves {
   const struct run_setup *setup;
   const char *folder;
-  // Only the chief reads and writes files. `together`: all clients save and restore, each at the same step.
-  bool chief, together;
+  bool chief;    // only the chief reads and writes files
+  bool together; // all clients save and restore, each at the same step; the caller sets it after run_saves_open
   int64_t kept[RUN_SAVES_KEPT]; // step numbers of the existing checkpoints, the oldest first
   uint32_t kept_count;
   int64_t steps;        // step number of the last checkpoint; 0: there is none
   struct tfc_text told; // what the user was already warned is not saved, a line for each object
 };
-TFC_MUST_USE tfc_status run_saves_open(const struct run_setup *setup, const char *folder, bool chief, bool together,
+TFC_MUST_USE tfc_status run_saves_open(const struct run_setup *setup, const char *folder, bool chief,
                                        struct run_saves *out);
 void run_saves_close(struct run_saves *saves);
 // Gives the variables the values of the last checkpoint, if there is one, and operations the state that they had.

@@ -210,7 +210,7 @@ static tfc_status add_piece(struct piecewise *p, const struct one_run *r) {
   return NULL;
 }
 
-// Finds the step of this name, which runs in several pieces; if this is its first piece, begins the step.
+// Finds the step of this name, which several runs of the script make up. The first of these runs begins the step.
 static tfc_status step_of(struct script *script, size_t index, const char *name, struct piecewise **out) {
   tfc_status s = NULL;
   const json_t *runs = json_object_get(script->document, "runs");

@@ -1,6 +1,8 @@
 // Implements tfc-run --cluster SPEC without --run: each task that has a graph takes --steps steps of it, inferred or
-// given. The chief initialises the variables, and restores what --checkpoint or --supervise says, while the other tasks
-// wait. During training and at its end the chief saves the variables.
+// given. The chief initialises the variables, and then restores the last checkpoint of --supervise, or, if there is
+// none yet, that of --checkpoint. The other tasks wait until it has done so. The chief saves the variables during
+// training
+// (--supervise) and at its end.
 #include <stdlib.h>
 #include <string.h>
 
@@ -348,10 +350,10 @@ static tfc_status prepare(struct training *t) {
   const _Atomic bool *cancel = tfc_program_cancel();
   uint32_t votes;
   bool can = false;
-  if (folder) TFC_RETURN_IF_ERROR(run_saves_open(setup, folder, t->chief, false, &t->saves));
+  if (folder) TFC_RETURN_IF_ERROR(run_saves_open(setup, folder, t->chief, &t->saves));
   t->done = t->saves.steps;
   if (t->chief) TFC_RETURN_IF_ERROR(initialise(t)); // also before restoring: tables and iterators are in no checkpoint
-  // What --supervise has saved is newer than the checkpoint that training began with.
+  // If --supervise has saved a checkpoint, that one is newer than --checkpoint, and is restored below.
   if (t->chief && setup->options->checkpoint && !t->saves.steps)
     TFC_RETURN_IF_ERROR(run_restore_tasks(setup, setup->options->checkpoint));
   TFC_RETURN_IF_ERROR(tfc_member_barrier(setup->member, "variables are initialised", cancel));

@@ -13,7 +13,8 @@ tfc_status run_variables_find(const struct run_setup *setup, bool local, run_var
     const struct tfc_node *n = &g->nodes[i];
     if (!n->def || !(n->def->flags & TFC_OP_VARIABLE) || tfc_node_role(n) == TFC_ROLE_TEMPORARY) continue;
     const tfc_str shared = tfc_node_attr_string(g, n, "shared_name", "");
-    struct run_variable v = {.name = shared.size ? shared : n->name, .value = TFC_NO_OUTPUT, .assign = TFC_NONE};
+    struct run_variable v = {
+        .name = shared.size ? shared : n->name, .value = TFC_NO_OUTPUT, .assign = TFC_NONE, .given = TFC_NO_OUTPUT};
     if (tfc_step_is_local_variable(g, v.name) != local) continue;
     const tfc_str original = setup->mirrors && !local ? run_replicas_original(v.name) : v.name;
     v.copy = original.size != v.name.size;
@@ -38,15 +39,14 @@ tfc_status run_variables_find(const struct run_setup *setup, bool local, run_var
   return NULL;
 }
 
-// Nothing in the graph reads the variable, or nothing assigns it.
-static tfc_status lacks(const struct run_variable *v, const char *what) {
-  return tfc_status_make(TFC_INVALID_ARGUMENT,
-                         "nothing in the graph %s the variable '%.*s', which is how variables of several tasks are %s",
-                         what[0] == 'r' ? "reads" : "assigns", TFC_STR_ARG(v->name), what);
+// The error for a variable that cannot be `done`, because no node of the graph `does` it.
+static tfc_status cannot(const struct run_variable *v, const char *done, const char *does) {
+  return tfc_status_make(TFC_INVALID_ARGUMENT, "the variable '%.*s' cannot be %s: no node of the graph %s it",
+                         TFC_STR_ARG(v->name), done, does);
 }
 
-// What one step restores. Variables that are initialised from the same tensor take steps of their own, because a step
-// feeds a tensor one value.
+// What one step restores. Variables that are initialised from the same tensor are restored in different steps, because
+// a step can feed a tensor only one value.
 struct round {
   struct tfc_output *feeds;
   struct tfc_tensor *values;
@@ -55,6 +55,7 @@ struct round {
   uint32_t feed_count, target_count;
 };
 
+// Adds the variable to the step. *out_later: it has to wait for another step. *out_found: the checkpoint contains it.
 static tfc_status add(struct round *r, const struct run_variable *v, struct tfc_checkpoint *c,
                       const struct tfc_graph *g, bool *out_later, bool *out_found) {
   uint32_t same = 0;
@@ -66,7 +67,7 @@ static tfc_status add(struct round *r, const struct run_variable *v, struct tfc_
   if (same == r->feed_count) {
     TFC_RETURN_IF_ERROR(tfc_checkpoint_read_variable(c, g, v->name, &r->values[same], out_found));
     if (!*out_found) return NULL;
-    if (v->assign == TFC_NONE) return lacks(v, "set");
+    if (v->assign == TFC_NONE) return cannot(v, "restored", "assigns");
     r->feeds[same] = v->given, r->names[same] = v->name;
     r->feed_count++;
   }
@@ -138,8 +139,8 @@ tfc_status run_variables_save(const struct run_setup *setup, const char *prefix,
   if (!fetches || !values || !items) TFC_TRY(s, tfc_status_no_memory("a checkpoint"));
   for (size_t i = 0; i < all.count; i++) {
     const struct run_variable *v = &all.data[i];
-    if (v->value.node == TFC_NONE) TFC_TRY(s, lacks(v, "read"));
-    if (v->assign == TFC_NONE) TFC_TRY(s, lacks(v, "set")); // it could not be restored
+    if (v->value.node == TFC_NONE) TFC_TRY(s, cannot(v, "saved", "reads"));
+    if (v->assign == TFC_NONE) TFC_TRY(s, cannot(v, "restored", "assigns"));
     fetches[i] = v->value;
     items[i] = (struct tfc_checkpoint_item){.name = v->name, .tensor = &values[i]};
   }

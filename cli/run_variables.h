@@ -1,5 +1,6 @@
-// The variables of a graph whose nodes may be in several tasks: they are saved by fetching them, and restored by
-// running their own initial assignments with fed values.
+// Saves and restores the variables of a graph whose nodes may be in several tasks. One step fetches the values of all
+// variables to save them. To restore them, a step runs the assignments that initialise them, and feeds these the values
+// of the checkpoint.
 #ifndef TFC_CLI_RUN_VARIABLES_H
 #define TFC_CLI_RUN_VARIABLES_H
 
@@ -9,19 +10,22 @@
 struct run_variable {
   tfc_str name;
   struct tfc_output value; // the output that is fetched to save the variable; TFC_NO_OUTPUT: nothing reads it
-  uint32_t assign;         // the variable's first assignment, and the tensor that it assigns; TFC_NONE: nothing does
-  struct tfc_output given;
-  bool copy; // it is a replica's copy of the variable `name`
+  uint32_t assign;         // the node that initialises the variable; TFC_NONE: no node does
+  struct tfc_output given; // the tensor that `assign` assigns; TFC_NO_OUTPUT: `assign` is TFC_NONE
+  bool copy;               // it is a replica's copy of the variable `name`
 };
 typedef TFC_ARRAY(struct run_variable) run_variables; // free it with tfc_array_free
 
-// Finds the variables that a checkpoint keeps, or those that are local.
+// Finds the variables that checkpoints contain, or, if `local`, the others: local variables, which TensorFlow does not
+// save. Local variables that cannot be fetched or assigned are left out.
 TFC_MUST_USE tfc_status run_variables_find(const struct run_setup *setup, bool local, run_variables *out);
-// Gives every variable that the checkpoint has its value; *out_restored: how many of *out_count. `all`: one that the
-// checkpoint does not have is an error, otherwise it is one only if no variable is there.
+// Restores the variables from a checkpoint. *out_count: the number of variables of the graph; *out_restored: how many
+// of them the checkpoint contains. If `all`, the checkpoint has to contain every variable. If not, it has to contain at
+// least one, and variables that it does not contain keep their values. Otherwise the error is INVALID_ARGUMENT.
 TFC_MUST_USE tfc_status run_variables_restore(const struct run_setup *setup, const char *prefix, bool all,
                                               size_t *out_restored, size_t *out_count);
-// Writes a checkpoint; a signal does not break it off (tfc_program_finish_steps).
+// Writes a checkpoint of the variables; *out_count: their number. A signal does not break it off
+// (tfc_program_finish_steps).
 TFC_MUST_USE tfc_status run_variables_save(const struct run_setup *setup, const char *prefix, size_t *out_count);
 
 #endif

@@ -75,7 +75,7 @@ void cli_task_close(struct tfc_transport *t, const char *program, const char *na
 tfc_status cli_task_devices(const char *names, const char *task, char **out) {
   tfc_status s = NULL;
   struct tfc_text gpus = {0};
-  int64_t last_cpu = -1; // devices of CPUs are opened from cpu:0 on
+  int64_t last_cpu = -1; // CPU devices are opened from cpu:0 up to this one
   char *list = NULL;
   for (const char *at = names; *at;) {
     const tfc_str name = {at, strcspn(at, ",")};

@@ -17,9 +17,10 @@ TFC_MUST_USE tfc_status cli_task_connect(struct tfc_cluster_spec *spec, const ch
 // wait for this one for ever: `program` tells the user, and the whole job ends with the error's exit code. With MPI it
 // then does not return; `name`: the task's.
 void cli_task_close(struct tfc_transport *transport, const char *program, const char *name, tfc_status s);
-// Makes the list of devices, as in --devices, that a task opens, from TensorFlow's names, separated by commas, with
-// '*': those that are its own, or `cpu:0` if none is. The caller frees it. INVALID_ARGUMENT: not the name of such a
-// device.
+// Makes the list of devices that a task opens, written as for --devices ("cpu:0-1,gpu:0"); the caller frees it.
+// `names`: TensorFlow's names of devices of any tasks, separated by commas; '*' in a name stands for any characters.
+// The list has those devices that belong to `task`, or only cpu:0 if none does. INVALID_ARGUMENT: one is not a device's
+// name.
 TFC_MUST_USE tfc_status cli_task_devices(const char *names, const char *task, char **out);
 // Divides the cores of a host among its tasks: if there are enough, each task gets cores of its own, on which its
 // devices are opened. With `spec`, tasks of a job `ps` beside others get such a part, too, but take nothing from the
