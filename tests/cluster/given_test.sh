@@ -70,7 +70,7 @@ refused() {
 }
 refused 4 'is on /job:worker/task:7/device:CPU:0, which is not among the devices' --placement "$out/beyond.json"
 refused 4 'local.json: .cpu:[01]. is not /job:NAME/task:N/device:TYPE:N' --placement "$out/local.json"
-refused 3 "no node 'x'\|node 'x'" --placement "$out/lacks.json"
+refused 3 "the placement has no device for node 'x'" --placement "$out/lacks.json"
 refused 3 'nowhere' --placement "$out/nowhere.json"
 refused 3 'nowhere' --checkpoint "$out/nowhere"
 refused 2 '.--placement does not go with --replicas' --placement "$out/placed.json" --replicas 2
