@@ -26,6 +26,7 @@ except ImportError:  # a Python without its library: once more with the one that
     os.execv(sys.executable, [sys.executable] + sys.argv)
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BEGIN = time.time()
 failures = []
 
 
@@ -340,8 +341,12 @@ def declines(options):
             print(f"      {graph}: {len(document['fallbacks'])} operations on the host or not by their library, {median_of(document):.1f} us a step")
 
 
-def again(what, command, seconds, **more):
+def again(options, what, command, seconds, **more):
     """The end of what a command says when it runs again; its exit status."""
+    seconds = min(seconds, options.seconds - (time.time() - BEGIN))
+    if seconds < 5:
+        print(f"      -- again {what}: no time left", flush=True)
+        return None
     environment = dict(os.environ, **more)
     if "TFC_LIBRARY_PATH" in environment:
         environment["LD_LIBRARY_PATH"] = environment["TFC_LIBRARY_PATH"]
@@ -361,6 +366,11 @@ def again(what, command, seconds, **more):
     return code
 
 
+def toolkit_program(name):
+    """Where the program is, on the path or in the toolkit's folder; None: nowhere."""
+    return shutil.which(name) or shutil.which(os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin", name))
+
+
 def explain(options, command):
     """The first thing that fails is run again: launches that wait, with the libraries' logs; under a debugger for the stack where a signal
     ended it; under compute-sanitizer. The others are not: there is no time."""
@@ -370,17 +380,19 @@ def explain(options, command):
     with open(told, "w") as f:
         f.write(" ".join(command) + "\n")
     print("      the first failure, run again:", " ".join(command))
-    code = again("with CUDA_LAUNCH_BLOCKING=1 and the libraries' logs", command, 40, CUDA_LAUNCH_BLOCKING="1", CUDNN_LOGLEVEL_DBG="2",
+    code = again(options, "with CUDA_LAUNCH_BLOCKING=1 and the libraries' logs", command, 40, CUDA_LAUNCH_BLOCKING="1", CUDNN_LOGLEVEL_DBG="2",
                  CUDNN_LOGDEST_DBG="stderr", CUBLASLT_LOG_LEVEL="2")
     if isinstance(code, int) and (code < 0 or code >= 128):
-        debugger = shutil.which("gdb")
+        # A machine for CUDA may have only the toolkit's, which needs no GPU code to stop in.
+        debugger = shutil.which("gdb") or toolkit_program("cuda-gdb")
         if debugger:
-            again("under gdb", [debugger, "-batch", "-ex", "run", "-ex", "thread apply all backtrace 20", "--args", *command], 40)
+            again(options, "under " + os.path.basename(debugger),
+                  [debugger, "-batch", "-ex", "run", "-ex", "thread apply all backtrace 20", "--args", *command], 40)
         else:
             print("      there is no gdb: no stack")
-    sanitizer = shutil.which("compute-sanitizer") or os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin", "compute-sanitizer")
-    if os.path.exists(sanitizer):
-        again("under compute-sanitizer", [sanitizer, "--target-processes", "all", "--print-limit", "10", *command], 60)
+    sanitizer = toolkit_program("compute-sanitizer")
+    if sanitizer:
+        again(options, "under compute-sanitizer", [sanitizer, "--target-processes", "all", "--print-limit", "10", *command], 60)
     else:
         print("      there is no compute-sanitizer")
 
@@ -541,10 +553,12 @@ def main():
     parser.add_argument("--tuning", help="a database that carries what was measured of the libraries' algorithms from stage to stage")
     parser.add_argument("--seconds", type=float, default=470, help="what there is time for")
     parser.add_argument("--quick", action="store_true", help="small graphs and few steps: whether it runs at all")
-    parser.add_argument("command", nargs="*", help="of explain, behind --")
-    options = parser.parse_args()
+    # explain's command follows "--"; argparse gives a list of positional arguments nothing where an option comes between
+    given = sys.argv[1:]
+    end = given.index("--") if "--" in given else len(given)
+    options = parser.parse_args(given[:end])
     if options.stage == "explain":
-        explain(options, options.command)
+        explain(options, given[end + 1:])
         return 0
     attempt(options.stage, globals()[options.stage], options)
     return 1 if failures else 0

@@ -43,6 +43,17 @@ echo 0123456789abcdef >"$root/unpacked/commit"
   [ "$(grep -c 'the first failure, run again' "$root/broken.txt")" -eq 1 ] &&
   sed '1,/^-- the end of probe, which failed/d' "$root/broken.txt" | grep -q '^WRONG product, captured: exit -11' ||
   { tail -n 60 "$root/broken.txt"; echo "what failed is not told"; code=1; }
+# Where there is no gdb, the toolkit's shows the stack.
+mkdir -p "$root/toolkit/bin" "$root/no_gdb"
+printf '#!/bin/sh\necho "a stack of ${7##*/}"\n' >"$root/toolkit/bin/cuda-gdb"
+printf '#!/bin/sh\nkill -SEGV $$\n' >"$root/no_gdb/crash"
+chmod +x "$root/toolkit/bin/cuda-gdb" "$root/no_gdb/crash"
+PATH=/nowhere CUDA_HOME=$root/toolkit "$(command -v python3)" tests/gpu/check.py explain --out "$root/no_gdb" -- "$root/no_gdb/crash" >"$root/no_gdb/said"
+grep -q 'again under cuda-gdb' "$root/no_gdb/said" && grep -q 'a stack of crash' "$root/no_gdb/said" ||
+  { cat "$root/no_gdb/said"; echo "the toolkit's debugger is not used"; code=1; }
+rm "$root/no_gdb/explained"
+python3 tests/gpu/check.py explain --out "$root/no_gdb" --seconds 3 -- "$root/no_gdb/crash" | grep -q 'logs: no time left' ||
+  { echo "what failed is run again although there is no time left"; code=1; }
 # A step with a capture in it is not timed.
 build/gpu/bin/tfc-run -q --graph examples/mlp.pb --devices gpu:0 --steps 2 --warmup 0 --json | grep -q '"warmup": 3' ||
   { echo "the steps until segments are captured are timed"; code=1; }
