@@ -318,7 +318,7 @@ int place_local(const struct place_options *o) {
   struct tfc_text text = {0};
   struct watch watch = {.phase = -1, .best_us = NAN};
   char *path = NULL, *command = tfc_program_command_line(), devices[32];
-  int64_t resume = 0;
+  int64_t resume;
   int code = 0;
   tfc_status s = NULL;
   if (!limits || !values || !command) TFC_TRY(s, tfc_status_no_memory(NULL));

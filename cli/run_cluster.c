@@ -122,9 +122,9 @@ static tfc_status join(struct job *job) {
   const struct run_options *o = job->options;
   TFC_TRY(s, cli_task_spec(o->cluster, &job->spec));
   TFC_TRY(s, cli_task_connect(&job->spec, o->cluster, &t));
-  TFC_TRY(s, run_replicas_check(o, &job->spec));
   const struct tfc_cluster_task *task = &job->spec.tasks.data[t->rank];
   tfc_cluster_task_name(&job->spec, t->rank, job->name);
+  TFC_TRY(s, run_replicas_check(o, &job->spec));
   if (job->guard) snprintf(job->guard->name, sizeof job->guard->name, "%s", job->name);
   cli_task_share_cores(t, &job->spec, &mask);
   job->own = *o;

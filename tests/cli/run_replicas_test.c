@@ -64,8 +64,15 @@ static tfc_status feeds_of(struct tfc_member *member, void *arg) {
     const bool split[] = {true, false};
     WANT(feeds.outputs && feeds.values);
     TFC_TRY(s, tfc_graph_parse(tfc_str_from(feeds_text), "graph", NULL, &g));
-    TFC_TRY(s, tfc_step_infer(g, &(struct tfc_step_request){.batch = 4}, &step));
+    const struct tfc_output fetched[] = {{tfc_graph_find(g, TFC_STR("mean_x")), 0},
+                                         {tfc_graph_find(g, TFC_STR("mean_whole")), 0}};
+    const uint32_t target = tfc_graph_find(g, TFC_STR("update"));
+    const struct tfc_step_request request = {
+        .batch = 4, .fetches = fetched, .fetch_count = 2, .targets = &target, .target_count = 1};
+    TFC_TRY(s, tfc_step_infer(g, &request, &step));
     WANT(step.feed_count == 2 && tfc_str_is(step.feeds[0].name, "x:0") && tfc_str_is(step.feeds[1].name, "whole:0"));
+    // what an initialiser would be fed, is fed to the first tower's
+    step.init_feed_count = 1, init_feeds[0] = (struct tfc_output){tfc_graph_find(g, TFC_STR("mean_whole")), 0};
     for (uint32_t i = 0; i < 2; i++) feeds.outputs[i] = step.feeds[i].output, tfc_tensor_share(&x, &feeds.values[i]);
     setup.graph = setup.file = g;
     tfc_graph_retain(g), g = NULL;
@@ -93,6 +100,10 @@ static tfc_status feeds_of(struct tfc_member *member, void *arg) {
       WANT(step.target_count == 1 && tfc_str_is(all->nodes[step.targets[0]].name, "update"));
       WANT(tfc_str_is(all->nodes[step.targets[0]].device, "/job:ps/task:0"));
       WANT(step.init_count == 1 && tfc_str_is(all->nodes[step.inits[0]].name, "initial"));
+      // towers have different means of x, of which the mean is taken, and the same of `whole`
+      WANT(step.fetch_count == 2 && tfc_str_is(all->nodes[step.fetches[0].node].name, "replicas/fetch_0"));
+      WANT(step.fetches[0].index == 0 && tfc_str_is(all->nodes[step.fetches[1].node].name, "mean_whole"));
+      WANT(tfc_str_is(all->nodes[init_feeds[0].node].name, "mean_whole"));
       WANT(setup.graph == setup.file && !setup.mirrors);
     }
     for (uint32_t i = 0; i < feeds.count; i++) tfc_tensor_release(&feeds.values[i]);

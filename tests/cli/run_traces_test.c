@@ -1,13 +1,17 @@
 // What becomes of traced steps of a job in the database: two steps made by hand.
 #include "tests/common/test.h"
 
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/run_traces.h"
+#include "cli/run_traces.c"
+#include "profiler/lock.h"
 #include "runtime/graph/import.h"
+#include "tests/common/caught.h"
 #include "tests/common/cluster.h"
+#include "tests/common/command.h"
 #include "tests/common/folder.h"
 
 static char folder[TEST_FOLDER_SIZE];
@@ -85,6 +89,16 @@ static tfc_status store_traces(struct tfc_member *member, void *arg) {
   ROWS("SELECT state, program, graph, graph_nodes, seed, label FROM run",
        "done|tfc-run|/nowhere/graph.pb|4|77|emulated");
   ROWS("SELECT command LIKE '%, /job:ps/task:0' FROM run", "1");
+  ROWS("SELECT command LIKE '%run_traces_test, /job:ps/task:0' FROM run", "1");
+  ROWS("SELECT graph_sha256 FROM run", "-"); // the file cannot be read
+  struct tfc_host host;
+  char wanted[400];
+  tfc_host_describe(&host);
+  snprintf(wanted, sizeof wanted, "%s|%s|%s", host.name, host.cpu_model, host.blas_core);
+  ROWS("SELECT host, cpu_model, blas_core FROM run", wanted);
+  const struct tfc_device_info *info = tfc_member_device(member, 1, 0);
+  snprintf(wanted, sizeof wanted, "%s|%s|%u|emulated", info->kind, info->model, info->cores);
+  ROWS("SELECT kind, model, cores, label FROM device WHERE device_id = 1", wanted);
   ROWS("SELECT device_id, name, tensorflow, memory_space FROM device ORDER BY device_id",
        "0|/job:ps/task:0/device:CPU:0|/job:ps/task:0/device:CPU:0|0,"
        "1|/job:worker/task:0/device:CPU:0|/job:worker/task:0/device:CPU:0|1,"
@@ -106,6 +120,18 @@ static tfc_status store_traces(struct tfc_member *member, void *arg) {
   ROWS("SELECT node_id, device_id, samples, median_ns, fastest_ns, total_ns FROM op_total ORDER BY node_id",
        "1|1|1|400|400|400,2|1|2|200|100|400,3|0|2|75|0|150");
   ROWS("SELECT text FROM warning", "--profile: 7 records of operations found no room");
+  ROWS("SELECT count(*) FROM node WHERE unit_id IS NOT NULL OR flops IS NOT NULL OR bytes_touched IS NOT NULL", "0");
+  ROWS("SELECT count(*) FROM placement WHERE ratio IS NOT NULL OR reward IS NOT NULL OR cost_s IS NOT NULL", "0");
+  // A run that a signal ended, of a graph whose file can be read, and without a step.
+  char file[96];
+  command_put(folder, "abc", "abc");
+  snprintf(file, sizeof file, "%s/abc", folder);
+  const struct run_traces none = {0};
+  o.graph = file;
+  TFC_TRY(s, run_traces_store(&none, &setup, q, true));
+  ROWS("SELECT run_id, state, graph_sha256 FROM run WHERE run_id = 2", // FIPS 180-2, appendix B.1
+       "2|interrupted|ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  ROWS("SELECT p.steps, p.transfers FROM placement p WHERE p.run_id = 2", "0|0");
 out:
   sqlite3_close(db);
   run_traces_deinit(&traces);
@@ -113,15 +139,87 @@ out:
   tfc_cluster_spec_deinit(&spec);
   return s;
 }
+static struct test_caught err;
+static void says(const char *text, int times) {
+  if (test_caught_count(&err, text) != times) fail_msg("'%s' not %d times: %s", text, times, err.text);
+}
 static void test_traces(void **state) {
   (void)state;
+  char line[300];
+  test_catch(&err, stderr);
   tfc_test_job_succeed(&(struct tfc_test_job){.cluster = "ps=1,worker=2",
                                               .script = store_traces,
                                               .label = "emulated",
                                               .arg = (void *)(uintptr_t) "ps=1,worker=2"});
+  test_caught_end(&err);
+  says("records of operations", 1);
+  says("profile: clocks of other hosts are set right to 2.5 us\n", 1); // the worst of both, and of the first run alone
+  says("clocks of other hosts", 1);
+  for (int run = 1; run < 3; run++) {
+    snprintf(line, sizeof line, "profile: run %d in %s/traces.db (tfc-report --db %s/traces.db show %d)\n", run, folder,
+             folder, run);
+    says(line, 1);
+  }
+}
+
+// What began first comes first; what began at once, by its node.
+static void test_orders(void **state) {
+  (void)state;
+  static const struct tfc_cluster_op ops[] = {{10, 20, 7, 0, 0}, {10, 15, 8, 0, 0}, {11, 12, 3, 0, 0}};
+  static const struct tfc_cluster_transfer moved[] = {{.begin_ns = 5}, {.begin_ns = 6}};
+  for (int i = 0; i < 3; i++)
+    for (int k = 0; k < 3; k++) {
+      const int order = by_begin(&ops[i], &ops[k]);
+      assert_true(i < k ? order < 0 : i > k ? order > 0 : order == 0);
+    }
+  assert_true(by_begin_transfer(&moved[0], &moved[1]) < 0 && by_begin_transfer(&moved[1], &moved[0]) > 0);
+  assert_int_equal(by_begin_transfer(&moved[1], &moved[1]), 0);
+  const struct tfc_cluster_op *const nodes[] = {&ops[2], &ops[0]};
+  assert_true(by_node(&nodes[0], &nodes[1]) < 0 && by_node(&nodes[1], &nodes[0]) > 0);
+  assert_int_equal(by_node(&nodes[1], &nodes[1]), 0);
+  assert_true(since(5, 9) == 4 && since(9, 5) == 0 && since(9, 9) == 0);
+}
+
+static void *give_back_later(void *lock) {
+  tfc_sleep_ns(350000000);
+  tfc_lock_release(lock);
+  return NULL;
+}
+// While another process writes, it waits and says so once; a signal ends that. Other errors come at once.
+static void test_waiting(void **state) {
+  (void)state;
+  char path[96], lock_path[128];
+  snprintf(path, sizeof path, "%s/locked.db", folder);
+  snprintf(lock_path, sizeof lock_path, "%s.lock", path);
+  const struct run_options o = {.db = path};
+  const struct run_setup setup = {.options = &o};
+  _Atomic bool cancel = true;
+  struct tfc_lock *lock = NULL;
+  struct tfc_store *store = NULL;
+  pthread_t thread;
+  assert_ok(tfc_lock_take(lock_path, "test", &lock));
+  test_catch(&err, stderr);
+  assert_fails(run_traces_open(&setup, &cancel, &store), TFC_CANCELLED, "stopped while another process writes to ");
+  cancel = false;
+  assert_int_equal(pthread_create(&thread, NULL, give_back_later, lock), 0);
+  tfc_status s = run_traces_open(&setup, &cancel, &store);
+  pthread_join(thread, NULL);
+  test_caught_end(&err);
+  assert_ok(s);
+  says("; waiting\n", 2); // once for each of the two
+  tfc_store_close(store);
+  store = NULL;
+  const struct run_options nowhere = {.db = "/nowhere/at/all.db"};
+  const struct run_setup other = {.options = &nowhere};
+  test_catch(&err, stderr);
+  s = run_traces_open(&other, &cancel, &store);
+  test_caught_end(&err);
+  says("waiting", 0);
+  assert_fails(s, TFC_DATA_LOSS, "/nowhere/at");
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_traces)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_traces), cmocka_unit_test(test_orders),
+                                     cmocka_unit_test(test_waiting)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,157 @@
+// Jobs of tfc-run whose tasks are threads of a suite. The suite includes this file, and then "cli/run_cluster.c", which
+// gets its transports from here, and defines `fail()` again.
+//
+//   struct run_options o = options(in("g.pbtxt"), "ps=1,worker=2");
+//   run_same(3, &o);       // in all tasks
+//   codes(0, 0, 0);        // what they returned
+//   SAYS(test_out, "...", 1);   // what they printed: test_out and test_err
+#ifndef TFC_TESTS_CLI_CLUSTER_JOB_H
+#define TFC_TESTS_CLI_CLUSTER_JOB_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/guard.h"
+#include "cli/program.h"
+#include "cli/restart.h"
+#include "cli/run.h"
+#include "cli/task.h"
+#include "tests/common/caught.h"
+#include "tests/common/command.h"
+#include "tests/common/folder.h"
+#include "tests/common/test.h"
+
+static _Thread_local struct tfc_transport *test_transport; // of the task that the thread is
+static _Thread_local struct tfc_guard *test_guard;
+static _Thread_local jmp_buf *test_at_exit;
+static _Thread_local int test_exit_code;
+static inline tfc_status connect_here(struct tfc_cluster_spec *spec, const char *text, struct tfc_transport **out) {
+  (void)spec, (void)text;
+  *out = test_transport;
+  return test_transport ? NULL : tfc_status_make(TFC_UNAVAILABLE, "no transport");
+}
+static bool test_guarded = true;
+static inline bool guard_here(const char *program, struct tfc_guard **out, int *out_code) {
+  if (!test_guarded) *out_code = strcmp(program, "tfc-run") ? 99 : 17;
+  *out = test_guard;
+  return test_guarded;
+}
+static inline _Noreturn void end_of_task(int code) {
+  test_exit_code = code;
+  longjmp(*test_at_exit, 1);
+}
+// Tasks that are threads divide no cores: how many were told to, and how many were let go again.
+static atomic_int test_shared, test_left;
+static inline void share_here(const struct tfc_transport *t, const struct tfc_cluster_spec *spec,
+                              struct cli_task_mask *out_mask) {
+  (void)t, (void)out_mask;
+  atomic_fetch_add(&test_shared, spec != NULL);
+}
+static inline void leave_here(const struct cli_task_mask *mask) {
+  (void)mask;
+  atomic_fetch_add(&test_left, 1);
+}
+static struct cli_restart test_restarted;
+static char test_restarted_folder[200];
+static inline int restart_here(const struct cli_restart *r) {
+  test_restarted = *r;
+  snprintf(test_restarted_folder, sizeof test_restarted_folder, "%s", r->folder ? r->folder : "-");
+  return 77;
+}
+static char folder[TEST_FOLDER_SIZE];
+static inline int set_up(void **state) {
+  (void)state;
+  unsetenv("OPENBLAS_CORETYPE"); // if it is set, the program starts itself again
+  tfc_program_start("tfc-run", NULL);
+  return test_folder_make(folder, "job");
+}
+static inline int tear_down(void **state) {
+  (void)state;
+  return test_folder_remove(folder);
+}
+static inline const char *in(const char *name) {
+  return test_folder_path(folder, name);
+}
+
+#define NODE(name, op, inputs, device, attrs)                                                                          \
+  "node { name: '" name "' op: '" op "' device: '" device "' " inputs " " attrs " }\n"
+#define FLOAT " attr { key: 'dtype' value { type: DT_FLOAT } }"
+#define NUMBER(name, value)                                                                                            \
+  NODE(name, "Const", "", "",                                                                                          \
+       FLOAT " attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: " value " } } }")
+#define GRAPH(device, amount)                                                                                          \
+  NODE("v", "VarHandleOp", "", device,                                                                                 \
+       FLOAT " attr { key: 'shape' value { shape { } } } attr { key: 'shared_name' value { s: 'v' } }")                \
+  NUMBER("one", "1")                                                                                                   \
+  NUMBER("amount", amount)                                                                                             \
+  NODE("init", "AssignVariableOp", "input: 'v' input: 'one'", device, FLOAT)                                           \
+  NODE("read", "ReadVariableOp", "input: 'v'", device, FLOAT)                                                          \
+  NODE("update", "AssignSubVariableOp", "input: 'v' input: 'amount' input: '^read'", device, FLOAT)
+
+static const char *const test_fetches[] = {"read:0"}, *const test_targets[] = {"update"},
+                         *const test_inits[] = {"init"};
+static inline struct run_options options(const char *graph, const char *cluster) {
+  return (struct run_options){.graph = graph,
+                              .cluster = cluster,
+                              .steps = 3,
+                              .warmup = 1,
+                              .restarts = -1,
+                              .save_every = 1000,
+                              .out = "out",
+                              .fetches = {(const char **)(uintptr_t)test_fetches, 1},
+                              .targets = {(const char **)(uintptr_t)test_targets, 1},
+                              .inits = {(const char **)(uintptr_t)test_inits, 1}};
+}
+
+struct one {
+  const struct run_options *options;
+  struct tfc_transport *transport;
+  struct tfc_guard guard;
+  pthread_t thread;
+  int code;
+};
+static struct one test_tasks[4];
+static struct test_caught test_out, test_err;
+static inline void *run_one(void *arg) {
+  struct one *o = arg;
+  test_transport = o->transport, test_guard = &o->guard;
+  o->code = run_cluster(o->options, NULL);
+  return NULL;
+}
+// Runs a job in which task r has the options o[r * step].
+static inline void run_tasks(uint32_t count, const struct run_options *o, size_t step) {
+  struct tfc_transport *transports[4];
+  memset(test_tasks, 0, sizeof test_tasks);
+  assert_ok(tfc_transport_local(count, transports));
+  test_catch(&test_out, stdout), test_catch(&test_err, stderr);
+  for (uint32_t r = 0; r < count; r++) test_tasks[r].options = &o[r * step], test_tasks[r].transport = transports[r];
+  for (uint32_t r = 1; r < count; r++)
+    assert_int_equal(pthread_create(&test_tasks[r].thread, NULL, run_one, &test_tasks[r]), 0);
+  pthread_create(&test_tasks[0].thread, NULL, run_one, &test_tasks[0]);
+  for (uint32_t r = 0; r < count; r++) pthread_join(test_tasks[r].thread, NULL);
+  test_caught_end(&test_out), test_caught_end(&test_err);
+}
+static inline void run_same(uint32_t count, const struct run_options *o) {
+  run_tasks(count, o, 0);
+}
+static inline void codes(int a, int b, int c) {
+  const int wanted[] = {a, b, c};
+  for (int i = 0; i < 3; i++)
+    if (test_tasks[i].code != wanted[i])
+      fail_msg("task %d: exit code %d, not %d\n%s%s", i, test_tasks[i].code, wanted[i], test_out.text, test_err.text);
+}
+#define SAYS(caught, what, times) test_caught_has(&(caught), what, times)
+
+#undef fail // a macro of CMocka, and a name in the file below
+#define cli_task_connect connect_here
+#define cli_task_share_cores share_here
+#define cli_task_leave_cores leave_here
+#define tfc_guard_enter guard_here
+#define cli_restart(...) restart_here(__VA_ARGS__)
+#define _exit end_of_task
+
+#endif
