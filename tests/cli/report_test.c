@@ -127,10 +127,93 @@ static void test_files(void **state) {
   assert_exit(0, "", "cd %s && tfc-report trace 1 --out t.json.gz && gzip -t t.json.gz", folder);
 }
 
+// Each command takes as many runs as it can show, and only its own flags.
+static void test_words(void **state) {
+  (void)state;
+  static const char *const too_many[][2] = {{"list 1", "list does not take '1'"},
+                                            {"show 1 2", "show does not take '2'"},
+                                            {"critical 1 2", "critical does not take '2'"},
+                                            {"gaps 1 2", "gaps does not take '2'"},
+                                            {"memory 1 2", "memory does not take '2'"},
+                                            {"nodes 1 2", "nodes does not take '2'"},
+                                            {"trace 1 2", "trace does not take '2'"},
+                                            {"gc 1 --keep 1", "gc does not take '1'"},
+                                            {"", "say list, show, compare"},
+                                            {"xyzzyxyzzy", "there is no 'xyzzyxyzzy': say list"},
+                                            {"gc", "gc needs --keep N"},
+                                            {"gc --keep 1 --csv", "gc has no table for --csv"},
+                                            {"nodes 1 --steps 1", "nodes has no --steps and no --placement: trace has"},
+                                            {"nodes 1 --placement x", "nodes has no --steps and no --placement"},
+                                            {"trace 1 --steps 3-2", "'3-2' is neither"},
+                                            {"trace 1 --steps x", "'x' is neither"},
+                                            {"trace 1 --steps 1-", "'1-' is neither"},
+                                            {"compare 1 2x", "'2x' is not a run's number"}};
+  for (size_t i = 0; i < sizeof too_many / sizeof *too_many; i++)
+    assert_exit(2, too_many[i][1], "cd %s && tfc-report %s", folder, too_many[i][0]);
+  assert_exit(3, "no run 0", "cd %s && tfc-report show 0", folder);
+}
+
+// The steps that a trace has, as "0 1 2 ".
+static const char *steps_of(const char *arguments) {
+  const struct command_result *r =
+      command("cd %s && tfc-report trace %s --out s.json && python3 -c \"import json; print(*sorted({e['args']['step'] "
+              "for e in "
+              "json.load(open('s.json'))['traceEvents'] if e.get('cat') == 'op'}), end=' ')\"",
+              folder, arguments);
+  assert_result(r, 0, "Written: s.json, ");
+  return r->out;
+}
+static void test_steps_of_traces(void **state) {
+  (void)state;
+  char all[200], one[32], arguments[100];
+  int first, second;
+  snprintf(all, sizeof all, "%s", steps_of("1"));
+  if (sscanf(all, "%d %d", &first, &second) != 2) fail_msg("less than two steps: %s", all);
+  snprintf(one, sizeof one, "%d ", second);
+  snprintf(arguments, sizeof arguments, "1 --steps %d", second);
+  assert_string_equal(steps_of(arguments), one);
+  snprintf(one, sizeof one, "%d %d ", first, second);
+  snprintf(arguments, sizeof arguments, "--steps %d-%d", first, second); // of the last run
+  assert_string_equal(steps_of(arguments), one);
+  const struct command_result *r = command(
+      "cd %s && tfc-report trace 1 --json --out s.json && python3 -c \"import json; print(len(json.load(open('s.json'))"
+      "['traceEvents']))\"",
+      folder);
+  unsigned said = 0, there = 0;
+  assert_result(r, 0, "");
+  assert_non_null(strstr(r->out, "\"file\": \"s.json\""));
+  assert_int_equal(sscanf(strstr(r->out, "\"events\": "), "\"events\": %u", &said), 1);
+  assert_int_equal(sscanf(strrchr(r->out, '}') + 1, "%u", &there), 1);
+  assert_true(said > 0 && said <= there); // names of rows are no events
+  assert_null(strstr(r->err, "Written"));
+  assert_exit(0, "Written: trace.json.gz, ", "cd %s && tfc-report trace && gzip -t trace.json.gz", folder);
+}
+
+static void test_old_runs(void **state) {
+  (void)state;
+  assert_exit(0, "", "cd %s && cp tfc.db old.db", folder);
+  const struct command_result *r = command("cd %s && tfc-report --db old.db gc --keep 2 --json", folder);
+  assert_result(r, 0, "");
+  assert_string_equal(r->out, "{\"deleted\": 0}\n");
+  r = command("cd %s && tfc-report --db old.db gc --keep 1", folder);
+  assert_result(r, 0, "1 runs deleted.\n");
+  assert_string_equal(r->out, "");
+  r = command("cd %s && tfc-report --db old.db list --csv | tail -n +2", folder);
+  assert_result(r, 0, "");
+  assert_int_equal(strncmp(r->out, "2,", 2), 0);
+  assert_true(strchr(r->out, '\n') == r->out + strlen(r->out) - 1);
+  r = command("cd %s && tfc-report show 1 --out page && ls page", folder);
+  assert_result(r, 0, "Written: page/index.html\n");
+  assert_non_null(strstr(r->out, "index.html"));
+  r = command("cd %s && tfc-report show 1", folder);
+  assert_null(strstr(r->err, "Written"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tables),     cmocka_unit_test(test_refused), cmocka_unit_test(test_damaged),
-      cmocka_unit_test(test_long_texts), cmocka_unit_test(test_files),
+      cmocka_unit_test(test_tables),          cmocka_unit_test(test_refused),  cmocka_unit_test(test_damaged),
+      cmocka_unit_test(test_long_texts),      cmocka_unit_test(test_files),    cmocka_unit_test(test_words),
+      cmocka_unit_test(test_steps_of_traces), cmocka_unit_test(test_old_runs),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

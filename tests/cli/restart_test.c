@@ -304,6 +304,32 @@ static void test_alone(void **state) {
   assert_string_equal(err.text, "");
 }
 
+// Ctrl-C, which a terminal sends to a group of processes, does not reach mpirun; and it ends if this program is killed.
+static void test_group_and_death(void **state) {
+  (void)state;
+  double took;
+  assert_int_equal(start_mpirun("[ \"$(ps -o pgid= -p $$ | tr -d ' ')\" = $$ ] && exit 5; exit 6", "/bin/x", &took), 5);
+  fflush(NULL);
+  const pid_t program = fork();
+  assert_true(program >= 0);
+  if (program == 0) {
+    start_mpirun("echo $$ >new; mv new pid; exec sleep 1000", "/bin/x", &took);
+    _exit(0);
+  }
+  for (int k = 0; k < 6000 && !read_back("pid")[0]; k++) usleep(10000);
+  const pid_t pid = (pid_t)atoi(read_back("pid"));
+  assert_true(pid > 0 && kill(pid, 0) == 0);
+  kill(program, SIGKILL);
+  waitpid(program, NULL, 0);
+  int k = 0;
+  for (char name[16], process_state = 0, text[16]; k < 6000; k++, usleep(10000)) { // nobody may wait for it: a zombie
+    int parent;
+    snprintf(text, sizeof text, "%d", (int)pid);
+    if (!read_stat(text, name, &process_state, &parent) || process_state == 'Z') break;
+  }
+  assert_true(k < 6000);
+}
+
 static void on_ready(int number) {
   (void)number;
   tfc_program_stop();
@@ -327,9 +353,9 @@ static void test_signals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_codes),     cmocka_unit_test(test_words),
-                                     cmocka_unit_test(test_no_mpirun), cmocka_unit_test(test_stat),
-                                     cmocka_unit_test(test_processes), cmocka_unit_test(test_alone),
-                                     cmocka_unit_test(test_signals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_codes),           cmocka_unit_test(test_words),
+                                     cmocka_unit_test(test_no_mpirun),       cmocka_unit_test(test_stat),
+                                     cmocka_unit_test(test_processes),       cmocka_unit_test(test_alone),
+                                     cmocka_unit_test(test_group_and_death), cmocka_unit_test(test_signals)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
