@@ -255,6 +255,8 @@ static void test_text(void **state) {
   assert_non_null(strstr(r->out, "sum:0 = 24\n"));
   assert_non_null(strstr(r->out, "product:0: float32[4,2]\n"));
   assert_non_null(strstr(r->out, ", 3 steps\na step: 2 operations, 0 transfers\n"));
+  assert_null(strstr(r->out, "ran on the host")), assert_null(strstr(r->out, "timed by"));
+  assert_null(strstr(r->out, "GPUs"));
   assert_int_equal(command("ls %s/none.db", folder)->code, 2);
 }
 

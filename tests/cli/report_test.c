@@ -151,6 +151,8 @@ static void test_words(void **state) {
   for (size_t i = 0; i < sizeof too_many / sizeof *too_many; i++)
     assert_exit(2, too_many[i][1], "cd %s && tfc-report %s", folder, too_many[i][0]);
   assert_exit(3, "no run 0", "cd %s && tfc-report show 0", folder);
+  assert_exit(0, "", "cd %s && tfc-report compare $(yes 1 | head -32)", folder);
+  assert_exit(2, "no more arguments are expected", "cd %s && tfc-report compare $(yes 1 | head -32) 2", folder);
 }
 
 // The steps that a trace has, as "0 1 2 ".
