@@ -7,6 +7,7 @@
     .venv/bin/python examples/make_graphs.py --only nmt --golden   # and its golden values
 
 The same TensorFlow makes the same graphs, byte for byte: --check compares with the committed files.
+--channels-first DIR writes resnet50_channels_first.pb into DIR: the same net and values (for tests/gpu/launches.sh).
 """
 
 import argparse
@@ -40,6 +41,7 @@ def main():
     parser.add_argument("--only", action="append", metavar="NAME", help="this example alone (may be repeated)")
     parser.add_argument("--golden", action="store_true", help="also run it and write golden/NAME/")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a committed graph differs")
+    parser.add_argument("--channels-first", metavar="DIR", help="write resnet50_channels_first.pb into DIR, nothing else")
     options = parser.parse_args()
     unknown = sorted(set(options.only or []) - set(NAMES + DIRECTORIES))
     if unknown:
@@ -47,6 +49,14 @@ def main():
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
     sys.path.insert(0, HERE)
+    if options.channels_first:
+        import common
+        from models import convnet, resnet50
+        common.tf.compat.v1.disable_v2_behavior()
+        convnet.channels_first = True
+        with open(os.path.join(options.channels_first, "resnet50_channels_first.pb"), "wb") as f:
+            f.write(resnet50.example().graph_bytes())
+        return 0
     names, differ = options.only or NAMES + DIRECTORIES, 0
     if len(names) > 1 and not options.list:
         # Each graph is made in a process of its own: TensorFlow numbers functions within a process, and the bytes

@@ -8,12 +8,28 @@ from models import layers
 
 tf1 = tf.compat.v1
 
+channels_first = False  # make_graphs.py --channels-first
+
 
 def inputs(size):
     """Placeholders of bytes [batch, size, size, 3] and labels; returns the pictures in [-1, 1) and the labels."""
     pictures = tf1.placeholder(tf.uint8, [None, size, size, 3], name="pictures")
     labels = tf1.placeholder(tf.int32, [None], name="labels")
-    return tf1.cast(pictures, tf.float32) * (1 / 128.0) - 1.0, labels
+    x = tf1.cast(pictures, tf.float32) * (1 / 128.0) - 1.0
+    return tf1.transpose(x, [0, 3, 1, 2]) if channels_first else x, labels
+
+
+def channels_of(x):
+    return x.shape.as_list()[1 if channels_first else 3]
+
+
+def layout():
+    return "NCHW" if channels_first else "NHWC"
+
+
+def mean(x):
+    """Over the positions."""
+    return tf1.reduce_mean(x, [2, 3] if channels_first else [1, 2])
 
 
 def conv(name, x, units, kernel, stride=1, padding="SAME", relu=True, scale=1.0, offset=0.0):
@@ -24,14 +40,16 @@ def conv(name, x, units, kernel, stride=1, padding="SAME", relu=True, scale=1.0,
     """
     height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
     with tf1.variable_scope(name):
-        channels = x.shape.as_list()[3]
+        channels = channels_of(x)
         w = layers.truncated("kernel", [height, width, channels, units], (2.0 / (height * width * channels)) ** 0.5)
-        x = tf1.nn.conv2d(x, w, [1, stride, stride, 1], padding)
+        strides = [1, 1, stride, stride] if channels_first else [1, stride, stride, 1]
+        x = tf1.nn.conv2d(x, w, strides, padding, data_format=layout())
         scale = tf1.get_variable("scale", [units], initializer=tf1.constant_initializer(scale))
         offset = tf1.get_variable("offset", [units], initializer=tf1.constant_initializer(offset))
         mean = tf1.get_variable("moving_mean", [units], initializer=tf1.zeros_initializer(), trainable=False)
         variance = tf1.get_variable("moving_variance", [units], initializer=tf1.ones_initializer(), trainable=False)
-        x, batch_mean, batch_variance = tf1.nn.fused_batch_norm(x, scale, offset, epsilon=1e-3, is_training=True)
+        x, batch_mean, batch_variance = tf1.nn.fused_batch_norm(x, scale, offset, epsilon=1e-3, is_training=True,
+                                                               data_format=layout())
         for moving, value in ((mean, batch_mean), (variance, batch_variance)):
             with tf1.colocate_with(moving.op):
                 update = tf1.assign_sub(moving, (moving - value) * 0.1)

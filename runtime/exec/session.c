@@ -174,7 +174,7 @@ static tfc_status plan_create(struct tfc_session *session, const struct tfc_grap
   if (!plan) return tfc_status_no_memory("planning a step");
   struct tfc_spare *before = tfc_spare_enter(NULL);
   plan->session = session;
-  plan->ir.graph = graph;
+  plan->ir.graph = plan->ir.source = graph;
   plan->ir.devices = session->devices;
   plan->ir.device_count = session->device_count;
   TFC_TRY(s, tfc_groundwork_get(session, graph, spec, &plan->ground));
@@ -253,7 +253,7 @@ static tfc_status twin_of(struct tfc_plan *plan, struct tfc_plan **out) {
   if (*out) return NULL;
   struct tfc_run_spec spec = plan->spec;
   spec.feed_shapes = plan->feed_shapes;
-  TFC_RETURN_IF_ERROR(plan_create(session, plan->ir.graph, &spec, &made));
+  TFC_RETURN_IF_ERROR(plan_create(session, plan->ir.source, &spec, &made));
   pthread_mutex_lock(&session->lock);
   if (!plan->twin) plan->twin = made, made = NULL;
   *out = plan->twin;

@@ -190,6 +190,10 @@ TFC_MUST_USE tfc_status tfc_graph_parse_output(const struct tfc_graph *g, tfc_st
 // Finds a node by its own name or by the name of an output, even if the node has no outputs: "train_op", "^train_op",
 // "train_op:0".
 TFC_MUST_USE tfc_status tfc_graph_parse_node(const struct tfc_graph *g, tfc_str text, uint32_t *out);
+// A copy whose nodes' attributes the caller may change (those of node n are copy->attrs[n.attr_begin …]). Everything
+// else is shared with `g`. The copy is in the arena: it is neither retained nor released, and `g` has to exist longer.
+TFC_MUST_USE tfc_status tfc_graph_own_attributes(const struct tfc_graph *g, struct tfc_arena *arena,
+                                                 struct tfc_graph **out);
 // Returns NULL if the graph has no such function.
 const struct tfc_function *tfc_graph_function(const struct tfc_graph *g, tfc_str name);
 

@@ -222,6 +222,14 @@ struct tfc_elementwise {
   tfc_binary_loop *const *binary;
 };
 
+// Which operands are images, whose dimensions are in the order that the node's attribute data_format names (NHWC, NCHW,
+// NDHWC, NCDHW).
+struct tfc_op_images {
+  uint32_t inputs, outputs; // bit i: input or output i is one
+  uint32_t sizes;           // bit i: input i is the shape of one
+  bool convolves;           // a convolution, or a gradient of one
+};
+
 struct tfc_op_def {
   const char *name;
   // TensorFlow's registration, as its op definitions print: "a: T, b: T", "value: N * T", "x: Tin" (list(type)),
@@ -233,6 +241,7 @@ struct tfc_op_def {
   const char *file_attr; // an attribute that names a file to read, if it is not empty; NULL: no such attribute
   // Two inputs; a smaller one may be read repeatedly, with the same bits as if it had been repeated before.
   bool broadcasts;
+  struct tfc_op_images images;
   bool is_cheap;                      // it is as fast to compute the result again as to read it again from memory
   uint32_t types;                     // bits of the dtypes that the kernel takes for its first type attribute; 0: any
   uint32_t host_inputs, host_outputs; // bit i: in host memory on every device (TensorFlow's HostMemory)

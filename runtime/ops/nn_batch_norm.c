@@ -338,11 +338,13 @@ static void cost_forward(const struct tfc_graph *g, const struct tfc_node *n, co
 }
 
 #define FORWARD                                                                                                        \
-  .flags = TFC_OP_INPLACE, .role = TFC_ROLE_BATCH_NORM, .types = OPS_BITS(OPS_FLOATS), .shape = shape_batch_norm,      \
-  .gradient = grad_of_batch_norm, .cost = cost_forward, .prepare = norm_prepare, .kernel = batch_norm
+  .flags = TFC_OP_INPLACE, .role = TFC_ROLE_BATCH_NORM, .images = {.inputs = 1, .outputs = 1},                         \
+  .types = OPS_BITS(OPS_FLOATS), .shape = shape_batch_norm, .gradient = grad_of_batch_norm, .cost = cost_forward,      \
+  .prepare = norm_prepare, .kernel = batch_norm
 #define BACKWARD                                                                                                       \
-  .flags = TFC_OP_INPLACE, .types = OPS_BITS(OPS_FLOATS), .shape = shape_batch_norm_grad, .cost = cost_forward,        \
-  .gradient = ops_grad_batch_norm_grad, .prepare = norm_prepare, .kernel = batch_norm_grad
+  .flags = TFC_OP_INPLACE, .images = {.inputs = 3, .outputs = 1}, .types = OPS_BITS(OPS_FLOATS),                       \
+  .shape = shape_batch_norm_grad, .cost = cost_forward, .gradient = ops_grad_batch_norm_grad, .prepare = norm_prepare, \
+  .kernel = batch_norm_grad
 #define SAMPLES "float[2,3,3,4], float[4], float[4], float[0], float[0]"
 static const struct tfc_op_def nn_batch_norm_rows[] = {
     {.name = "FusedBatchNorm",

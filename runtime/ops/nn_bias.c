@@ -190,6 +190,7 @@ static const struct tfc_elementwise loops_bias = {.binary = bias_loops};
 static const struct tfc_op_def nn_bias_rows[] = {
     {.name = "BiasAdd",
      .plan_trait = TFC_PLAN_ADD_BIAS,
+     .images = {.inputs = 1, .outputs = 1},
      .inputs = "value: T, bias: T",
      .outputs = "output: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "
@@ -221,6 +222,7 @@ static const struct tfc_op_def nn_bias_rows[] = {
      .samples = "float[3,4], float[4]"},
     {.name = "BiasAddGrad",
      .plan_trait = TFC_PLAN_BIAS_GRADIENT,
+     .images = {.inputs = 1},
      .inputs = "out_backprop: T",
      .outputs = "output: T",
      .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, bfloat16, "

@@ -350,6 +350,7 @@ static void cost_conv(const struct tfc_graph *g, const struct tfc_node *n, const
 static const struct tfc_op_def nn_conv_rows[] = {
     {.name = "Conv2D",
      .plan_trait = TFC_PLAN_FILTERED,
+     .images = {.inputs = 1, .outputs = 1, .convolves = true},
      .flags = TFC_OP_FINISHES,
      .role = TFC_ROLE_CONVOLUTION,
      .inputs = "input: T, filter: T",
@@ -368,6 +369,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
                 "double[1,5,5,4], double[3,3,2,4] {strides=[1,1,1,1], padding='SAME'}"},
     {.name = "Conv2DBackpropInput",
      .plan_trait = TFC_PLAN_FILTERED,
+     .images = {.inputs = 4, .outputs = 1, .sizes = 1, .convolves = true},
      .inputs = "input_sizes: int32, filter: T, out_backprop: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double, int32}, strides: list(int), use_cudnn_on_gpu: bool = true, padding: "
@@ -381,6 +383,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
      .prepare = conv_prepare,
      .kernel = conv},
     {.name = "Conv2DBackpropFilter",
+     .images = {.inputs = 5, .convolves = true},
      .inputs = "input: T, filter_sizes: int32, out_backprop: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int), use_cudnn_on_gpu: bool = true, padding: "
@@ -395,6 +398,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
      .kernel = conv},
     {.name = "Conv3D",
      .plan_trait = TFC_PLAN_FILTERED,
+     .images = {.inputs = 1, .outputs = 1, .convolves = true},
      .flags = TFC_OP_FINISHES,
      .role = TFC_ROLE_CONVOLUTION,
      .inputs = "input: T, filter: T",
@@ -410,6 +414,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
      .samples = "float[2,4,5,5,3], float[2,3,3,3,4] {strides=[1,1,1,1,1], padding='SAME'}"},
     {.name = "Conv3DBackpropInputV2",
      .plan_trait = TFC_PLAN_FILTERED,
+     .images = {.inputs = 4, .outputs = 1, .sizes = 1, .convolves = true},
      .inputs = "input_sizes: Tshape, filter: T, out_backprop: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: "
@@ -422,6 +427,7 @@ static const struct tfc_op_def nn_conv_rows[] = {
      .prepare = conv_prepare,
      .kernel = conv},
     {.name = "Conv3DBackpropFilterV2",
+     .images = {.inputs = 5, .convolves = true},
      .inputs = "input: T, filter_sizes: int32, out_backprop: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: "

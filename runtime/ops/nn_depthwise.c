@@ -259,6 +259,7 @@ static void cost(const struct tfc_graph *g, const struct tfc_node *n, const stru
 
 static const struct tfc_op_def nn_depthwise_rows[] = {
     {.name = "DepthwiseConv2dNative",
+     .images = {.inputs = 1, .outputs = 1, .convolves = true},
      .flags = TFC_OP_FINISHES,
      .role = TFC_ROLE_CONVOLUTION,
      .inputs = "input: T, filter: T",
@@ -275,6 +276,7 @@ static const struct tfc_op_def nn_depthwise_rows[] = {
      .samples = "float[2,5,5,3], float[3,3,3,2] {strides=[1,1,1,1], padding='SAME'}; "
                 "float[1,7,6,2], float[2,3,2,1] {strides=[1,2,2,1], padding='VALID'}"},
     {.name = "DepthwiseConv2dNativeBackpropInput",
+     .images = {.inputs = 4, .outputs = 1, .sizes = 1, .convolves = true},
      .inputs = "input_sizes: int32, filter: T, out_backprop: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int), padding: {'SAME', 'VALID', 'EXPLICIT'}, "
@@ -288,6 +290,7 @@ static const struct tfc_op_def nn_depthwise_rows[] = {
      .prepare = depthwise_prepare,
      .kernel = depthwise_input},
     {.name = "DepthwiseConv2dNativeBackpropFilter",
+     .images = {.inputs = 5, .convolves = true},
      .inputs = "input: T, filter_sizes: int32, out_backprop: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double}, strides: list(int), padding: {'SAME', 'VALID', 'EXPLICIT'}, "

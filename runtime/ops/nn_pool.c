@@ -303,8 +303,8 @@ void tfc_pool_cost(const struct tfc_graph *g, const struct tfc_node *n, const st
 }
 
 #define POOL(types_, grad_)                                                                                            \
-  .types = types_, .shape = tfc_pool_shape, .gradient = grad_, .cost = tfc_pool_cost, .prepare = tfc_pool_prepare,     \
-  .kernel = pool
+  .images = {.inputs = 1, .outputs = 1}, .types = types_, .shape = tfc_pool_shape, .gradient = grad_,                  \
+  .cost = tfc_pool_cost, .prepare = tfc_pool_prepare, .kernel = pool
 #define SAMPLES                                                                                                        \
   "float[2,5,5,3] {ksize=[1,2,2,1], strides=[1,2,2,1], padding='SAME'}; "                                              \
   "float[1,6,7,2] {ksize=[1,3,2,1], strides=[1,1,2,1], padding='VALID'}"

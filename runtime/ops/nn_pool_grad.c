@@ -429,6 +429,7 @@ static const struct tfc_op_def nn_pool_grad_rows[] = {
      .samples = "float[1,4,4,2], float[1,2,2,2], float[1,4,4,2], int32[4]=[1,2,2,1], int32[4]=[1,2,2,1] "
                 "{padding='SAME'}"},
     {.name = "MaxPoolGrad",
+     .images = {.inputs = 7, .outputs = 1},
      .inputs = "orig_input: T, orig_output: T, grad: T",
      .outputs = "output: T",
      .attrs = "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID', 'EXPLICIT'}, "
@@ -442,6 +443,7 @@ static const struct tfc_op_def nn_pool_grad_rows[] = {
      .prepare = tfc_pool_prepare,
      .kernel = max_pool_grad},
     {.name = "MaxPool3DGrad",
+     .images = {.inputs = 7, .outputs = 1},
      .inputs = "orig_input: TInput, orig_output: TInput, grad: T",
      .outputs = "output: T",
      .attrs = "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', "
@@ -489,6 +491,7 @@ static const struct tfc_op_def nn_pool_grad_rows[] = {
      .prepare = tfc_pool_prepare,
      .kernel = max_pool_grad_with_argmax},
     {.name = "AvgPoolGrad",
+     .images = {.inputs = 2, .outputs = 1, .sizes = 1},
      .inputs = "orig_input_shape: int32, grad: T",
      .outputs = "output: T",
      .attrs = "ksize: list(int) >= 4, strides: list(int) >= 4, padding: {'SAME', 'VALID'}, data_format: {'NHWC', "
@@ -501,6 +504,7 @@ static const struct tfc_op_def nn_pool_grad_rows[] = {
      .prepare = tfc_pool_prepare,
      .kernel = avg_pool_grad},
     {.name = "AvgPool3DGrad",
+     .images = {.inputs = 2, .outputs = 1, .sizes = 1},
      .inputs = "orig_input_shape: int32, grad: T",
      .outputs = "output: T",
      .attrs = "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', "

@@ -3,10 +3,11 @@
 //
 // Kernels run when their stream reaches them, one at a time, and can be captured as on a GPU. FAKE_DELAY_NS=N delays
 // each piece of work by a random time up to N ns, so that a missing wait shows. With FAKE_IDLE=1, kernels compute
-// nothing. FAKE_GRAPHS=FILE: each launch of a graph writes a line with its pieces of work, how many of them follow each
-// other at least, and its streams. FAKE_CHAINS=FILE: each launch of a chain writes a line with its kind, how many
-// elements a thread computes at once, its steps (expression, operands, result), and for each operand whether it has
-// columns, and whether rows share it (tests/gpu/chains.py).
+// nothing. With FAKE_STRICT_CUDNN=1, handles of cuDNN want the context of their stream; with FAKE_LOST_FLAGS=1, streams
+// do not write their flags. FAKE_GRAPHS=FILE: each launch of a graph writes a line with its pieces of work, how many of
+// them follow each other at least, and its streams. FAKE_CHAINS=FILE: each launch of a chain writes a line with its
+// kind, how many elements a thread computes at once, its steps (expression, operands, result), and for each operand
+// whether it has columns, and whether rows share it (tests/gpu/chains.py).
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 #include "runtime/device/cuda/kernel.h"
 #include "runtime/device/cuda/kernels/chain.h"
+#include "runtime/device/cuda/kernels/layout.h"
 #include "tests/cuda_kernels/streams.h"
 
 // The profiler's plug-in may be loaded before or after this one, so each new stream looks for it again.
@@ -35,7 +37,8 @@ static void note(const struct tfc_cuda_fake_graph *g) {
   fflush(graphs);
 }
 
-// --- Chains: the linker puts these functions in front of the launchers ---------------------------------------------
+// --- The linker puts these functions in front of launchers
+// ------------------------------------------------------------
 static FILE *chains;
 static pthread_mutex_t chains_lock = PTHREAD_MUTEX_INITIALIZER;
 static void note_chain(const char *kind, const struct tfc_cuda_chain *c) {
@@ -76,12 +79,27 @@ int __wrap_tfc_cuda_chain_run_rows(const struct tfc_cuda_chain *chain, int32_t l
   return error;
 }
 
+// --- Images that are transposed --------------------------------------------------------------------------------------
+int __real_tfc_cuda_images_copy(const struct tfc_cuda_images *images, const struct tfc_cuda_layout *from_layout,
+                                const void *from, const struct tfc_cuda_layout *to_layout, void *to, void *stream);
+int __wrap_tfc_cuda_images_copy(const struct tfc_cuda_images *images, const struct tfc_cuda_layout *from_layout,
+                                const void *from, const struct tfc_cuda_layout *to_layout, void *to, void *stream);
+int __wrap_tfc_cuda_images_copy(const struct tfc_cuda_images *images, const struct tfc_cuda_layout *from_layout,
+                                const void *from, const struct tfc_cuda_layout *to_layout, void *to, void *stream) {
+  tfc_cuda_fake_name("transpose_kernel of images"); // CUPTI names only the kernel
+  const int error = __real_tfc_cuda_images_copy(images, from_layout, from, to_layout, to, stream);
+  tfc_cuda_fake_name(NULL);
+  return error;
+}
+
 __attribute__((constructor)) static void install(void) {
   const char *delay = getenv("FAKE_DELAY_NS"), *file = getenv("FAKE_GRAPHS"), *of_chains = getenv("FAKE_CHAINS");
   if (of_chains) chains = fopen(of_chains, "w");
   if (file && (graphs = fopen(file, "w"))) tfc_cuda_fake_watch_graphs(note);
-  cuda_streams_install(
-      &(struct tfc_cuda_fake_options){.memory = (uint64_t)16 << 30, .idle = getenv("FAKE_IDLE") != NULL});
+  cuda_streams_install(&(struct tfc_cuda_fake_options){.memory = (uint64_t)16 << 30,
+                                                       .idle = getenv("FAKE_IDLE") != NULL,
+                                                       .lost_flags = getenv("FAKE_LOST_FLAGS") != NULL,
+                                                       .strict_cudnn = getenv("FAKE_STRICT_CUDNN") != NULL});
   api = tfc_cuda_fake_api;
   api.stream_create = stream_create;
   tfc_cuda_api = &api;

@@ -38,8 +38,10 @@ void cuda_host_each_row(cuda_host_row_fn *fn, void *arg);
 TFC_MUST_USE tfc_status cuda_host_choose(struct tfc_cuda_prepare *prepare, const struct tfc_cuda_kernel **out);
 TFC_MUST_USE tfc_status cuda_host_launch(const struct tfc_cuda_kernel *row, struct tfc_kernel_ctx *ctx, size_t scratch);
 struct tfc_cuda_library *cuda_host_library(void);
-extern bool cuda_host_no_conv; // if set, conv.c declines every convolution, and plain loops compute it
-extern bool cuda_host_no_room; // if set, allocations for measuring fail
+extern bool cuda_host_no_conv;                 // if set, conv.c declines every convolution, and plain loops compute it
+extern double cuda_host_channels_last_gain_us; // what conv.c says that each convolution gains by channels last
+extern bool cuda_host_channels_first;          // if set, conv.c computes with channels first
+extern bool cuda_host_no_room;                 // if set, allocations for measuring fail
 
 // Returns a driver for a CPU device. It runs an operation with the source of its CUDA kernel, compiled for the CPU, or
 // with the CPU's kernel if it has no CUDA kernel. Set it as the `driver` of a CPU device before a session is made.

@@ -354,6 +354,30 @@ static void test_kernels_and_gradients(void **state) {
   assert_true(compared > 2000);
 }
 
+// Ops with the attribute data_format say which operands are images. These are not changed from one layout to the other:
+// their windows are operands, they rearrange channels, or no training step has them.
+static const char *const keep_their_layout[] = {"DepthToSpace",     "SpaceToDepth",      "MaxPoolV2",
+                                                "MaxPoolGradV2",    "MaxPoolGradGradV2", "MaxPoolGradGrad",
+                                                "MaxPool3DGradGrad"};
+static void test_images(void **state) {
+  (void)state;
+  size_t count;
+  const struct tfc_op_def *const *all = tfc_op_list(&count);
+  for (size_t i = 0; i < count; i++) {
+    const struct tfc_op_def *def = all[i];
+    const struct tfc_op_signature *s = tfc_op_signature(def);
+    const struct tfc_op_images *images = &def->images;
+    const bool some = images->inputs || images->outputs || images->sizes || images->convolves;
+    bool has_format = false, kept = false;
+    for (uint32_t a = 0; a < s->attr_count; a++) has_format |= tfc_str_is(s->attrs[a].name, "data_format");
+    for (size_t k = 0; k < sizeof keep_their_layout / sizeof *keep_their_layout; k++)
+      kept |= !strcmp(def->name, keep_their_layout[k]);
+    if (some != (has_format && !kept)) fail_msg("%s: which operands are images?", def->name);
+    assert_false((images->inputs & images->sizes) || (images->inputs | images->sizes) >> s->input_count);
+    assert_true(images->outputs <= 1); // later outputs are statistics
+  }
+}
+
 static void test_known_differences_are_there(void **state) {
   (void)state;
   different = 0;
@@ -367,7 +391,7 @@ static void test_known_differences_are_there(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_signatures), cmocka_unit_test(test_names),
-                                     cmocka_unit_test(test_kernels_and_gradients),
+                                     cmocka_unit_test(test_kernels_and_gradients), cmocka_unit_test(test_images),
                                      cmocka_unit_test(test_known_differences_are_there)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -304,7 +304,7 @@ static bool chains(const struct tfc_op_def *def) {
   .write = tfc_cuda_write_tensor, .synchronize = synchronize, .supports = tfc_cuda_supports, .fallbacks = fallbacks,   \
   .fallback = tfc_cuda_fallback, .declined = tfc_cuda_declined, .has_kernel = tfc_cuda_has_kernel,                     \
   .launches = tfc_cuda_launches, .tuning = tuning, .set_tuning = set_tuning, .configure = configure, .chains = chains, \
-  .filter_form = tfc_cuda_filter_form
+  .filter_form = tfc_cuda_filter_form, .channels_last_gain_us = tfc_cuda_channels_last_gain_us
 
 const struct tfc_device_driver tfc_driver_gpu = {.kind = "gpu", .discover = discover_gpu, .open = open_gpu, VTABLE};
 const struct tfc_device_driver tfc_driver_vgpu = {.kind = "vgpu", .discover = discover_vgpu, .open = open_vgpu, VTABLE};

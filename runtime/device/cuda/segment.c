@@ -2,6 +2,7 @@
 // table, as a view, or on the host. The device's work thread runs a segment: it waits for the segment's semaphores (on
 // the device's stream if possible), launches the operations, and records an event. It blocks until the device is idle
 // only for operations that run on the host.
+#include <math.h>
 #include <stdlib.h>
 
 #include "runtime/base/clock.h"
@@ -194,25 +195,36 @@ const char *tfc_cuda_declined(const struct tfc_prepared *p, uint32_t index) {
   return p->calls[index].declined;
 }
 
-tfc_filter_form tfc_cuda_filter_form(struct tfc_device *device, struct tfc_prepare_ctx *ctx) {
+// Prepares an operation by its first row, only to learn what *cp says then. False: the row declines.
+static bool ask(struct tfc_device *device, struct tfc_prepare_ctx *ctx, struct tfc_cuda_prepare *cp) {
   struct tfc_cuda_device *d = tfc_cuda_device_of(device);
   const struct tfc_cuda_kernel *row = NULL;
   const tfc_dtype type = tfc_node_main_type(ctx->graph, ctx->node);
-  tfc_filter_form form = TFC_FILTER_OF_GRAPH;
+  bool known = false;
   tfc_status s = tfc_cuda_check_alive(d);
   pthread_mutex_lock(&d->launch_lock);
   if (!s && tfc_cuda_enter(d->api, d->ordinal) == 0 &&
       (row = tfc_cuda_kernel_next(tfc_str_from(ctx->def->name), type, NULL)) && row->prepare) {
-    struct tfc_cuda_prepare cp = {.base = ctx, .library = &d->library, .variant = tfc_cuda_variant(row->flags)};
-    s = row->prepare(&cp);
+    *cp = (struct tfc_cuda_prepare){.base = ctx, .library = &d->library, .variant = tfc_cuda_variant(row->flags)};
+    s = row->prepare(cp);
     tfc_cuda_cudnn_leave(d);
-    if (!s) form = cp.filter_form;
+    known = !s;
     if (ctx->release && ctx->state) ctx->release(ctx->state);
     s = tfc_cuda_library_error(d, s); // a device that has failed is found again when the plan is prepared
   }
   pthread_mutex_unlock(&d->launch_lock);
   tfc_status_free(s);
-  return form;
+  return known;
+}
+
+tfc_filter_form tfc_cuda_filter_form(struct tfc_device *device, struct tfc_prepare_ctx *ctx) {
+  struct tfc_cuda_prepare cp;
+  return ask(device, ctx, &cp) ? cp.filter_form : TFC_FILTER_OF_GRAPH;
+}
+
+double tfc_cuda_channels_last_gain_us(struct tfc_device *device, struct tfc_prepare_ctx *ctx) {
+  struct tfc_cuda_prepare cp;
+  return ask(device, ctx, &cp) ? cp.channels_last_gain_us : NAN;
 }
 
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type) {

@@ -46,6 +46,7 @@ bool tfc_cuda_supports(struct tfc_device *device, const struct tfc_op_def *def, 
 const char *tfc_cuda_fallback(const struct tfc_prepared *prepared, uint32_t index);
 const char *tfc_cuda_declined(const struct tfc_prepared *prepared, uint32_t index);
 tfc_filter_form tfc_cuda_filter_form(struct tfc_device *device, struct tfc_prepare_ctx *ctx);
+double tfc_cuda_channels_last_gain_us(struct tfc_device *device, struct tfc_prepare_ctx *ctx);
 bool tfc_cuda_has_kernel(const struct tfc_op_def *def, tfc_dtype type);
 
 // Runs call `index` of a segment on the segment's own slots, together with those calls before `end` that share its

@@ -613,7 +613,7 @@ tfc_status tfc_build_ir(struct tfc_build *b, struct tfc_ir *ir) {
   tfc_status s = NULL;
   const struct tfc_graph *g = b->graph;
   struct walk w = {.b = b, .ir = ir, .all_sent = TFC_NONE};
-  ir->graph = g;
+  ir->graph = ir->source = g;
   ir->devices = b->session->devices;
   ir->device_count = b->session->device_count;
   ir->host = b->ground->host;

@@ -274,7 +274,7 @@ static tfc_status make_segment_op(struct maker *m, uint32_t item, struct tfc_seg
   out->variables = variables, out->output_variables = output_variables;
   out->reads = reads, out->releases = releases;
   if (op->def->node_state && !op->prepared)
-    TFC_RETURN_IF_ERROR(tfc_session_node_state(m->plan->session, ir->graph, 0, op->node, &out->node_state));
+    TFC_RETURN_IF_ERROR(tfc_session_node_state(m->plan->session, ir->source, 0, op->node, &out->node_state));
   return NULL;
 }
 

@@ -43,22 +43,10 @@ static bool reads_filter(const struct tfc_ir *ir, const struct tfc_ir_op *op, st
 
 static tfc_filter_form form_of(const struct tfc_ir *ir, const struct tfc_ir_op *op, const struct tfc_operands *from) {
   struct tfc_arena arena = {0};
-  struct tfc_shape shapes[TFC_MOST_OPERANDS], made = ir->values.data[op->outputs[0]].shape;
-  tfc_dtype types[TFC_MOST_OPERANDS];
-  for (uint32_t i = 0; i < op->input_count; i++) {
-    shapes[i] = *from->shapes[i];
-    types[i] = ir->values.data[op->inputs[i].value].dtype;
-  }
-  struct tfc_prepare_ctx ctx = {.graph = ir->graph,
-                                .node = &ir->graph->nodes[op->node],
-                                .def = op->def,
-                                .input_shapes = shapes,
-                                .output_shapes = &made,
-                                .input_dtypes = types,
-                                .input_values = from->values,
-                                .arena = &arena};
+  struct tfc_operands_question question;
   struct tfc_device *device = ir->devices[op->device];
-  const tfc_filter_form form = device->driver->filter_form(device, &ctx);
+  tfc_operands_ask(ir, op, from, &arena, &question);
+  const tfc_filter_form form = device->driver->filter_form(device, &question.ctx);
   tfc_arena_deinit(&arena);
   return form;
 }

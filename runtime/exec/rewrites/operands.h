@@ -26,4 +26,28 @@ static inline bool tfc_operands_of(const struct tfc_ir *ir, const struct tfc_ir_
   return true;
 }
 
+// What a driver is asked with about an operation that has these operands and one output.
+struct tfc_operands_question {
+  struct tfc_prepare_ctx ctx; // points into the members below
+  struct tfc_shape shapes[TFC_MOST_OPERANDS], made;
+  tfc_dtype types[TFC_MOST_OPERANDS];
+};
+static inline void tfc_operands_ask(const struct tfc_ir *ir, const struct tfc_ir_op *op,
+                                    const struct tfc_operands *from, struct tfc_arena *arena,
+                                    struct tfc_operands_question *out) {
+  out->made = ir->values.data[op->outputs[0]].shape;
+  for (uint32_t i = 0; i < op->input_count; i++) {
+    out->shapes[i] = *from->shapes[i];
+    out->types[i] = ir->values.data[op->inputs[i].value].dtype;
+  }
+  out->ctx = (struct tfc_prepare_ctx){.graph = ir->graph,
+                                      .node = &ir->graph->nodes[op->node],
+                                      .def = op->def,
+                                      .input_shapes = out->shapes,
+                                      .output_shapes = &out->made,
+                                      .input_dtypes = out->types,
+                                      .input_values = from->values,
+                                      .arena = arena};
+}
+
 #endif

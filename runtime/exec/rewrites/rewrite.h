@@ -106,7 +106,8 @@ struct tfc_ir_fused {  // a node whose operation was replaced by the operation o
 };
 
 struct tfc_ir {
-  const struct tfc_graph *graph;
+  const struct tfc_graph *graph;  // a rewrite may have given its nodes other attributes
+  const struct tfc_graph *source; // the caller's, from which the plan is made
   struct tfc_device *const *devices;
   uint32_t device_count;
   bool all_rewrites; // rewrites that change rounding run, too

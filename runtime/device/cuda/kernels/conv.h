@@ -24,6 +24,10 @@ TFC_MUST_USE tfc_status tfc_cuda_conv_find(struct tfc_cuda_library *library, con
 size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan);
 // The form in which the library reads the filter; in another one it is transposed first, in scratch.
 tfc_filter_form tfc_cuda_conv_form(const struct tfc_cuda_conv_plan *plan);
+// By how many µs it is faster with channels last than with channels first. In the graph's layout that is with the
+// conversions to the other one and back, if the library chose these. NaN: the library cannot run it in the other
+// layout.
+double tfc_cuda_conv_channels_last_gain_us(const struct tfc_cuda_conv_plan *plan);
 // Enqueues the convolution. It reads two of x (image), w (filter) and y, and writes the third, which the role names:
 // y for FORWARD, x for INPUT, w for FILTER. form: w's; that of the graph if w is written.
 TFC_MUST_USE tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *x,

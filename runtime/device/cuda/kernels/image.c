@@ -5,6 +5,7 @@
 #include "runtime/device/cuda/kernels/conv.h"
 #include "runtime/device/cuda/kernels/dnn.h"
 #include "runtime/device/cuda/kernels/filter.h"
+#include "runtime/device/cuda/kernels/layout.h"
 #include "runtime/ops/nn_window.h"
 
 static bool is_float(tfc_dtype t) {
@@ -155,6 +156,7 @@ static tfc_status conv_prepare(struct tfc_cuda_prepare *p, bool loops, bool cons
   p->declined = false;
   p->scratch = tfc_cuda_conv_scratch(st->plan);
   if (st->role != TFC_CUDA_CONV_FILTER) p->filter_form = tfc_cuda_conv_form(st->plan);
+  p->channels_last_gain_us = tfc_cuda_conv_channels_last_gain_us(st->plan);
   return NULL;
 }
 static tfc_status library_prepare(struct tfc_cuda_prepare *p) {
@@ -527,6 +529,35 @@ static tfc_status launch_lrn_grad(struct tfc_cuda_launch *l) {
   return run_lrn(l, true);
 }
 
+// --- Images with their channels elsewhere (runtime/exec/rewrites/layouts.c)
+// --------------------------------------------
+static tfc_status transposed_prepare(struct tfc_cuda_prepare *p) {
+  if (!p->op || !p->op->prepared) TFC_CUDA_DECLINE("it was not made by a rewrite");
+  p->base->state = p->op->state;
+  return NULL;
+}
+static tfc_status launch_transposed(struct tfc_cuda_launch *l) {
+  const bool first = *(const bool *)l->ctx->state; // so the image that is read has channels last
+  const struct tfc_tensor *from = l->ctx->inputs[0];
+  const int rank = from->shape.rank, positions = rank - 2;
+  struct tfc_shape made = from->shape;
+  struct tfc_tensor *to = NULL;
+  struct tfc_cuda_images images = {.batch = from->shape.dims[0],
+                                   .channels = from->shape.dims[first ? rank - 1 : 1],
+                                   .size = {1, 1, 1},
+                                   .element = (int32_t)tfc_dtype_size(from->dtype)};
+  for (int k = 0; k < positions; k++) {
+    const int64_t size = from->shape.dims[first ? 1 + k : 2 + k];
+    images.size[3 - positions + k] = made.dims[first ? 2 + k : 1 + k] = size;
+  }
+  made.dims[first ? 1 : rank - 1] = images.channels;
+  TFC_RETURN_IF_ERROR(tfc_kernel_output(l->ctx, 0, from->dtype, &made, &to));
+  const struct tfc_cuda_layout a = tfc_cuda_layout_packed(images.size, images.channels, !first),
+                               b = tfc_cuda_layout_packed(images.size, images.channels, first);
+  TFC_CUDA_LAUNCHED(l, tfc_cuda_images_copy(&images, &a, from->data, &b, to->data, l->stream));
+  return NULL;
+}
+
 // --- Rows --------------------------------------------------------------------------------------------------------
 #define FLOATS OPS_BITS(OPS_FLOATS)
 #define NORMS (FLOATS & ~(1u << OPS_DT_f64))
@@ -574,6 +605,7 @@ static const struct tfc_cuda_kernel image_rows[] = {
     EITHER("FusedBatchNormGrad", NORMS, norm_library, norm_grad_prepare, launch_norm_grad, GRADIENT),
     EITHER("FusedBatchNormGradV2", NORMS, norm_library, norm_grad_prepare, launch_norm_grad, GRADIENT),
     EITHER("FusedBatchNormGradV3", NORMS, norm_library, norm_grad_prepare, launch_norm_grad, GRADIENT),
+    {"_TransposeImage", 0, transposed_prepare, launch_transposed, 0},
     EITHER("LRN", FLOATS, lrn_library, lrn_prepare, launch_lrn, 0),
     EITHER("LRNGrad", FLOATS, lrn_library, lrn_prepare, launch_lrn_grad, GRADIENT),
 };

@@ -47,7 +47,8 @@ void tfc_cuda_choices_read(struct tfc_cuda_choices *c, struct tfc_cuda_plans *pl
     char kind[16];
     unsigned long long a = 0, b = 0;
     int *v = k.values;
-    int found = sscanf(line, "%63[^\t\n]\t%15s %16llx%16llx\t%d %d %d", k.model, kind, &a, &b, &v[0], &v[1], &v[2]);
+    int found =
+        sscanf(line, "%63[^\t\n]\t%15s %16llx%16llx\t%d %d %d %d", k.model, kind, &a, &b, &v[0], &v[1], &v[2], &v[3]);
     if (found >= 4 + c->value_count && !strcmp(kind, c->kind)) {
       k.hash[0] = a, k.hash[1] = b;
       (void)tfc_array_push(&c->read, k); // if this fails, the plan is measured again

@@ -6,7 +6,7 @@
 
 #include "runtime/device/cuda/kernels/library/plans.h"
 
-enum { TFC_CUDA_CHOICE_VALUES = 3 };
+enum { TFC_CUDA_CHOICE_VALUES = 4 };
 struct tfc_cuda_choice {
   char model[64]; // of the device that the choice was measured on
   uint64_t hash[2];

@@ -4,10 +4,11 @@
 // algorithms are used.
 //
 // Two ways are timed and the faster one is kept: in the graph's own layout, or with images converted to the other one
-// and back (many algorithms need channels first, tensor cores channels last). Filters are [h, w, in, out] in
-// TensorFlow's graphs and are converted in both cases, unless the plan has transposed them before
-// (runtime/exec/rewrites/filters.c). cuDNN pads both sides equally: if TensorFlow pads more after an image than before
-// it (SAME with strides), the image is copied into a larger one with zeros for the difference.
+// and back (many algorithms need channels first, tensor cores channels last). What a graph would gain if its images had
+// the other layout anyway is kept, too (runtime/exec/rewrites/layouts.c). Filters are [h, w, in, out] in TensorFlow's
+// graphs and are converted in both cases, unless the plan has transposed them before (runtime/exec/rewrites/filters.c).
+// cuDNN pads both sides equally: if TensorFlow pads more after an image than before it (SAME with strides), the image
+// is copied into a larger one with zeros for the difference.
 #include "runtime/device/cuda/kernels/conv.h"
 
 #ifndef TFC_HAVE_CUDNN
@@ -25,6 +26,10 @@ tfc_filter_form tfc_cuda_conv_form(const struct tfc_cuda_conv_plan *plan) {
   (void)plan;
   return TFC_FILTER_OF_GRAPH;
 }
+double tfc_cuda_conv_channels_last_gain_us(const struct tfc_cuda_conv_plan *plan) {
+  (void)plan;
+  return 0;
+}
 tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *x, void *w,
                              tfc_filter_form form, void *y, void *scratch) {
   (void)l, (void)plan, (void)x, (void)w, (void)form, (void)y, (void)scratch;
@@ -35,16 +40,17 @@ tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_co
 
 #include <cuda_runtime_api.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/device/cuda/kernels/filter.h"
+#include "runtime/device/cuda/kernels/layout.h"
 #include "runtime/device/cuda/kernels/library/choices.h"
 #include "runtime/device/cuda/kernels/library/cudnn_call.h"
 #include "runtime/device/cuda/kernels/memory.h"
-#include "runtime/device/cuda/kernels/move.h"
 
-enum { WORKSPACE = 512 << 20, MOST = 16, ALIGN = 256 };
+enum { WORKSPACE = 512 << 20, MOST = 16, ALIGN = 256, NO_WAY = INT_MIN };
 
 struct key { // compared by bytes, so it is zeroed before it is filled
   struct tfc_cuda_conv conv;
@@ -66,6 +72,7 @@ struct way {
 struct tfc_cuda_conv_plan {
   struct key key;
   struct way way;
+  int gain_ns;    // of channels last (conv.h); NO_WAY: not known
   char model[64]; // of the device that it was measured on
   // x_at, w_at, y_at: offsets of the converted copies, which follow the workspace; SIZE_MAX: cuDNN gets the tensor
   // itself.
@@ -266,9 +273,10 @@ static void choice_of(const void *plan, const char **out_model, int *out_values)
   const struct tfc_cuda_conv_plan *p = plan;
   *out_model = p->model;
   out_values[0] = p->way.first, out_values[1] = p->way.algorithm, out_values[2] = (int)p->way.math;
+  out_values[3] = p->gain_ns;
 }
 static struct tfc_cuda_choices choices = {
-    .kind = "conv", .version = cudnnGetVersion, .value_count = 3, .of = choice_of};
+    .kind = "conv", .version = cudnnGetVersion, .value_count = 4, .of = choice_of};
 
 char *tfc_cuda_conv_tuning(void) {
   return tfc_cuda_choices_write(&choices, &plans);
@@ -278,7 +286,7 @@ void tfc_cuda_conv_set_tuning(const char *lines) {
 }
 
 // Uses the saved choice for this convolution, if the library still accepts it.
-static bool take_kept(struct cudnnContext *handle, const struct tfc_cuda_conv_plan *p, struct way *out) {
+static bool take_kept(struct cudnnContext *handle, struct tfc_cuda_conv_plan *p, struct way *out) {
   const int *kept = tfc_cuda_choices_find(&choices, p->model, &p->key, sizeof p->key);
   struct way w = {0};
   size_t asked = 0;
@@ -293,11 +301,19 @@ static bool take_kept(struct cudnnContext *handle, const struct tfc_cuda_conv_pl
   if (!cudnnSetConvolutionMathType(w.convolution, w.math) && !workspace_of(handle, &p->key, &w, &asked) &&
       asked <= WORKSPACE) {
     w.workspace = asked;
+    p->gain_ns = kept[3];
     *out = w;
     return true;
   }
   free_way(&w);
   return false;
+}
+
+// ms: of the chosen way, converting included; other_ms: of the one in the layout that the graph does not have, without
+// converting (below 0: there is none).
+static int gain_ns(const struct tfc_cuda_conv *c, float ms, float other_ms) {
+  const double gain = c->channels_first ? (double)ms - (double)other_ms : (double)other_ms - (double)ms;
+  return other_ms < 0 ? NO_WAY : (int)fmin(fmax(1e6 * gain, -1e9), 1e9);
 }
 
 static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes, void **out) {
@@ -321,8 +337,9 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
     s = declined;
     goto out;
   }
-  // Converting an image reads and writes it once, at about 2 TB/s. In ms.
-  float turning = (float)(2.0 * (double)images / 2e12 * 1e3);
+  // Converting an image reads and writes it once, at about 2 TB/s, and is a launch of about 2 us. In ms, for both.
+  const float converting = (float)(2.0 * (double)images / 2e12 * 1e3) + 2 * 0.002f;
+  float other_ms = -1;
   for (int first = 0; first < 2 && !known; first++) {
     struct way w = {0};
     tfc_status failure = describe(key, first, &w);
@@ -335,7 +352,7 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
         first_failure = failure;
       continue;
     }
-    if (first != c->channels_first) w.ms += turning;
+    if (first != c->channels_first) other_ms = w.ms, w.ms += converting;
     if (!best.x || w.ms < best.ms) {
       free_way(&best);
       best = w;
@@ -348,6 +365,7 @@ static tfc_status make_plan(struct tfc_cuda_library *library, const void *bytes,
     first_failure = NULL;
     goto out;
   }
+  if (!known) p->gain_ns = gain_ns(c, best.ms, other_ms);
   p->way = best;
   best = (struct way){0};
   bool transposed = p->way.first != (c->channels_first != 0);
@@ -417,30 +435,12 @@ size_t tfc_cuda_conv_scratch(const struct tfc_cuda_conv_plan *plan) {
 static int move_image(const struct tfc_cuda_conv_plan *p, const struct tfc_cuda_layout *ours, const int64_t *size,
                       int64_t channels, bool back, void *to, const void *from, void *stream) {
   const struct tfc_cuda_conv *c = &p->key.conv;
-  bool first = p->way.first, last_to = back ? !c->channels_first : !first; // channels last in the destination
-  int64_t theirs[5], mine[5], dims[5];                                     // batch, channels, spatial
-  int order[5] = {0, 1, 2, 3, 4};
-  int64_t step = first ? 1 : channels;
-  for (int k = 2; k >= 0; k--) {
-    theirs[2 + k] = step;
-    step *= size[k];
-    mine[2 + k] = ours->stride[k];
-    dims[2 + k] = ours->size[k];
-  }
-  theirs[1] = first ? step : 1;
-  theirs[0] = step * (first ? channels : 1);
-  mine[1] = ours->channel_stride;
-  mine[0] = ours->batch_stride;
-  dims[1] = channels;
-  dims[0] = c->slide.batch;
-  if (last_to) order[1] = 2, order[2] = 3, order[3] = 4, order[4] = 1;
-  struct tfc_cuda_block b = {.rank = 5, .size = (int32_t)tfc_dtype_size((tfc_dtype)c->type)};
-  for (int k = 0; k < 5; k++) {
-    b.dims[k] = dims[order[k]];
-    b.dst_strides[k] = back ? mine[order[k]] : theirs[order[k]];
-    b.src_strides[k] = back ? theirs[order[k]] : mine[order[k]];
-  }
-  return tfc_cuda_copy_block(&b, to, from, stream);
+  const struct tfc_cuda_layout theirs = tfc_cuda_layout_packed(size, channels, p->way.first);
+  const struct tfc_cuda_images images = {.batch = c->slide.batch,
+                                         .channels = channels,
+                                         .size = {ours->size[0], ours->size[1], ours->size[2]},
+                                         .element = (int32_t)tfc_dtype_size((tfc_dtype)c->type)};
+  return tfc_cuda_images_copy(&images, back ? &theirs : ours, from, back ? ours : &theirs, to, stream);
 }
 static int take_x(const struct tfc_cuda_conv_plan *p, void *to, const void *from, void *stream) {
   int error = is_padded(&p->key) ? tfc_cuda_clear_bytes(to, bytes_of(&p->key, 0), stream) : 0;
@@ -457,6 +457,9 @@ static int move_y(const struct tfc_cuda_conv_plan *p, bool back, void *to, const
 }
 tfc_filter_form tfc_cuda_conv_form(const struct tfc_cuda_conv_plan *plan) {
   return plan->way.first ? TFC_FILTER_CHANNELS_FIRST : TFC_FILTER_CHANNELS_LAST;
+}
+double tfc_cuda_conv_channels_last_gain_us(const struct tfc_cuda_conv_plan *plan) {
+  return plan->gain_ns == NO_WAY ? NAN : plan->gain_ns / 1e3;
 }
 
 tfc_status tfc_cuda_conv_run(struct tfc_cuda_launch *l, const struct tfc_cuda_conv_plan *plan, void *x, void *w,
