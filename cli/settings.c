@@ -18,6 +18,7 @@ tfc_status tfc_settings_read(const char *path, bool (*fn)(void *user, const char
   bool in_map = false, list = false, map = false, parsing = false, done = false;
   tfc_status s = NULL;
   TFC_TRY(s, tfc_file_map_document(path, &file));
+  TFC_TRY(s, tfc_status_annotate(tfc_yaml_check((tfc_str){(const char *)file.data, file.size}), "%s", path));
   if (!yaml_parser_initialize(&parser)) TFC_TRY(s, tfc_status_no_memory(NULL));
   parsing = true;
   yaml_parser_set_input_string(&parser, file.data ? file.data : (const unsigned char *)"", file.size);

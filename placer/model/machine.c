@@ -15,21 +15,23 @@ const char *tfc_label_name(tfc_label label) {
   return names[label];
 }
 
+// Each piece between two stars is taken where it is found first: so the time is in proportion to the two lengths.
 bool tfc_glob_match(tfc_str pattern, tfc_str text) {
-  size_t p = 0, t = 0, star = SIZE_MAX, mark = 0;
-  while (t < text.size) {
-    if (p < pattern.size && pattern.data[p] == '*') {
-      star = p++, mark = t;
-    } else if (p < pattern.size && pattern.data[p] == text.data[t]) {
-      p++, t++;
-    } else if (star != SIZE_MAX) {
-      p = star + 1, t = ++mark;
-    } else {
-      return false;
-    }
+  size_t star = tfc_str_find(pattern, '*');
+  if (star == SIZE_MAX) return tfc_str_equal(pattern, text);
+  if (text.size < star || (star && memcmp(pattern.data, text.data, star) != 0)) return false;
+  text = tfc_str_sub(text, star, SIZE_MAX);
+  while (true) {
+    pattern = tfc_str_sub(pattern, star + 1, SIZE_MAX);
+    star = tfc_str_find(pattern, '*');
+    if (star == SIZE_MAX) // the rest is at the end
+      return text.size >= pattern.size &&
+             (!pattern.size || memcmp(text.data + text.size - pattern.size, pattern.data, pattern.size) == 0);
+    if (!star) continue;
+    const char *found = text.size < star ? NULL : memmem(text.data, text.size, pattern.data, star);
+    if (!found) return false;
+    text = tfc_str_sub(text, (size_t)(found - text.data) + star, SIZE_MAX);
   }
-  while (p < pattern.size && pattern.data[p] == '*') p++;
-  return p == pattern.size;
 }
 
 tfc_status tfc_machine_create(struct tfc_machine **out) {
@@ -144,24 +146,6 @@ uint32_t tfc_machine_hosts(const struct tfc_machine *m, uint32_t *out_host) {
     count += out_host[i] == count;
   }
   return count;
-}
-
-// Whether a link row whose `from` matches the sender matches the pair.
-static bool joins(const struct tfc_machine *m, const struct tfc_link *l, uint32_t from, uint32_t to) {
-  const tfc_hosts hosts = same_host(m, from, to) ? TFC_HOSTS_SAME : TFC_HOSTS_DIFFERENT;
-  return (l->hosts == TFC_HOSTS_ANY || l->hosts == hosts) && tfc_glob_match(l->to, m->devices[to].name);
-}
-
-void tfc_machine_links_from(const struct tfc_machine *m, uint32_t from, uint32_t *scratch,
-                            const struct tfc_link **out_link) {
-  uint32_t count = 0;
-  for (uint32_t i = m->link_count; i-- > 0;)
-    if (tfc_glob_match(m->links[i].from, m->devices[from].name)) scratch[count++] = i;
-  for (uint32_t to = 0; to < m->device_count; to++) {
-    uint32_t i = 0;
-    while (i < count && !joins(m, &m->links[scratch[i]], from, to)) i++;
-    out_link[to] = i < count ? &m->links[scratch[i]] : NULL;
-  }
 }
 
 static void keep_marked(struct tfc_machine *m, const bool *marked) {

@@ -103,11 +103,6 @@ uint32_t tfc_machine_find(const struct tfc_machine *machine, tfc_str name);
 // out_host [device]: the number of its host, in the order in which hosts appear among the devices. Returns how many
 // hosts there are.
 uint32_t tfc_machine_hosts(const struct tfc_machine *machine, uint32_t *out_host);
-// Finds the links from one sender to all receivers. out_link [device]: the last link row that matches the ordered pair;
-// NULL: these two devices cannot exchange data. The function keeps the rows that match the sender in `scratch`
-// [link_count], and compares only these with each receiver.
-void tfc_machine_links_from(const struct tfc_machine *machine, uint32_t from, uint32_t *scratch,
-                            const struct tfc_link **out_link);
 // Removes all devices that are not in `list`. The list has the form of --devices: names and ranges ("acc:0-3,cpu:0"),
 // or a number N ("4"), which means the first N devices of the first kind in the file that has so many. Devices keep
 // their order. UNAVAILABLE: the machine does not have them.

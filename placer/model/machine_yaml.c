@@ -10,6 +10,7 @@
 #include "placer/model/yaml_problem.h"
 #include "runtime/base/file.h"
 #include "runtime/base/log.h"
+#include "runtime/base/map.h"
 #include "runtime/base/units.h"
 
 #define FORMAT "tfc-machine"
@@ -17,12 +18,18 @@
 struct reader {
   const char *path;
   yaml_document_t document;
-  size_t points; // of all curves so far
+  uint32_t unknown;           // keys so far
+  size_t points;              // of all curves so far
+  size_t names;               // bytes of all names of devices
+  size_t compared;            // bytes that matching all patterns so far compares, at most
+  struct tfc_strmap patterns; // those with '*' of all links so far
 };
 
-// Limits for files that take little space and much time: aliases ("*name") repeat a long curve, and each key of a
-// mapping is compared with all keys before it.
-enum { MOST_KEYS = 64, MOST_POINTS = 1 << 20 };
+// Limits for files that take little space and much time or memory: aliases ("*name") repeat a long curve, row or name,
+// `count` repeats a device's name, each key of a mapping is compared with all keys before it, and each pattern with the
+// names of all devices.
+enum { MOST_KEYS = 64, MOST_UNKNOWN = 256, MOST_POINTS = 1 << 20, MOST_LINKS = 1 << 18, LONGEST_VALUE = 255 };
+#define MOST_COMPARED ((size_t)1 << 31)
 
 static unsigned long line_of(const yaml_node_t *node) {
   return (unsigned long)node->start_mark.line + 1;
@@ -60,6 +67,7 @@ static tfc_status check_keys(struct reader *r, const yaml_node_t *map, const cha
     if (key->type != YAML_SCALAR_NODE) FAIL_AT(key, "a key is not a word");
     bool found = false;
     for (size_t i = 0; known[i]; i++) found |= tfc_str_is(text_of(key), known[i]);
+    if (!found && ++r->unknown > MOST_UNKNOWN) FAIL_AT(key, "more than %d keys are not known", MOST_UNKNOWN);
     if (!found)
       tfc_log(TFC_LOG_WARNING, "%s: line %lu: '%.*s' is not known and ignored", r->path, line_of(key),
               TFC_STR_ARG(text_of(key)));
@@ -77,6 +85,7 @@ static tfc_status scalar(struct reader *r, const yaml_node_t *map, const char *n
   if (!value) return NULL;
   if (value->type != YAML_SCALAR_NODE) FAIL_AT(value, "%s is not a single value", name);
   *out = text_of(value);
+  if (out->size > LONGEST_VALUE) FAIL_AT(value, "%s is longer than %d bytes", name, LONGEST_VALUE);
   // A name with a zero byte, which a file writes as "\0", would end there wherever it is printed.
   if (memchr(out->data, 0, out->size)) FAIL_AT(value, "%s contains a zero byte", name);
   return NULL;
@@ -208,6 +217,7 @@ static tfc_status read_device(struct reader *r, const yaml_node_t *map, struct t
       FAIL_AT(map, "device '%.*s': hosts needs a number at the end of host", TFC_STR_ARG(name));
     tfc_status s = tfc_machine_add_device(m, &d);
     if (s) return tfc_status_annotate(s, "line %lu", line_of(map));
+    r->names += d.name.size;
   }
   return NULL;
 }
@@ -234,6 +244,21 @@ static tfc_status read_curve(struct reader *r, const yaml_node_t *curve, struct 
   return NULL;
 }
 
+// Counts what it takes to compare a link's pattern with the names of all devices. Equal patterns are compared once.
+static tfc_status count_pattern(struct reader *r, const yaml_node_t *map, const struct tfc_machine *m,
+                                tfc_str pattern) {
+  bool found;
+  if (tfc_str_find(pattern, '*') == SIZE_MAX) return NULL;
+  if (!tfc_strmap_put(&r->patterns, pattern, 0, &found)) return tfc_status_no_memory("a machine");
+  if (found) return NULL;
+  r->compared += r->names + m->device_count * pattern.size;
+  if (r->compared > MOST_COMPARED)
+    FAIL_AT(map,
+            "%zu different patterns with '*' are too many for %u devices: comparing them with all names takes too long",
+            r->patterns.count, m->device_count);
+  return NULL;
+}
+
 static tfc_status read_link(struct reader *r, const yaml_node_t *map, struct tfc_machine *m) {
   static const char *const known[] = {"from",     "to",   "hosts", "latency", "bandwidth", "duplex",
                                       "occupies", "wire", "curve", "wake",    NULL};
@@ -255,6 +280,9 @@ static tfc_status read_link(struct reader *r, const yaml_node_t *map, struct tfc
   TFC_RETURN_IF_ERROR(read_bool(r, map, "duplex", &l.duplex));
   TFC_RETURN_IF_ERROR(read_sequence(r, map, "curve", &curve));
   if (!l.from.size || !l.to.size) FAIL_AT(map, "a link needs from and to");
+  if (m->link_count >= MOST_LINKS) FAIL_AT(map, "there are more than %d rows of links", MOST_LINKS);
+  TFC_RETURN_IF_ERROR(count_pattern(r, map, m, l.from));
+  TFC_RETURN_IF_ERROR(count_pattern(r, map, m, l.to));
   if (hosts.data) {
     l.hosts = tfc_str_is(hosts, "same") ? TFC_HOSTS_SAME : TFC_HOSTS_DIFFERENT;
     if (l.hosts != TFC_HOSTS_SAME && !tfc_str_is(hosts, "different"))
@@ -293,27 +321,13 @@ static tfc_status read_root(struct reader *r, struct tfc_machine *m) {
   return NULL;
 }
 
-// libyaml's time grows with the square of the number of open brackets, so that number is limited. Brackets in strings
-// and comments are counted, too, because no real file has so many.
-enum { MOST_BRACKETS = 256 };
-static tfc_status check_brackets(tfc_str text) {
-  int open = 0;
-  for (size_t i = 0; i < text.size; i++) {
-    open += text.data[i] == '[' || text.data[i] == '{';
-    open -= open > 0 && (text.data[i] == ']' || text.data[i] == '}');
-    if (open > MOST_BRACKETS)
-      return tfc_status_make(TFC_INVALID_ARGUMENT, "more than %d brackets are open", MOST_BRACKETS);
-  }
-  return NULL;
-}
-
 tfc_status tfc_machine_parse(tfc_str text, const char *path, struct tfc_machine **out) {
   tfc_status s = NULL;
   struct tfc_machine *m = NULL;
   struct reader r = {.path = path};
   yaml_parser_t parser;
   bool parsed = false;
-  s = check_brackets(text);
+  s = tfc_yaml_check(text);
   if (s) return tfc_status_annotate(s, "%s", path);
   if (!yaml_parser_initialize(&parser)) return tfc_status_no_memory("YAML");
   yaml_parser_set_input_string(&parser, (const unsigned char *)(text.data ? text.data : ""), text.size);
@@ -325,6 +339,7 @@ tfc_status tfc_machine_parse(tfc_str text, const char *path, struct tfc_machine 
 out:
   if (parsed) yaml_document_delete(&r.document);
   yaml_parser_delete(&parser);
+  tfc_strmap_deinit(&r.patterns);
   tfc_machine_free(m);
   return tfc_status_annotate(s, "%s", path);
 }
@@ -339,7 +354,7 @@ tfc_status tfc_machine_read(const char *path, struct tfc_machine **out) {
 
 // Writes a string as JSON does, because YAML reads such text as a double-quoted string. Some characters that JSON
 // leaves as they are must be escaped here: libyaml refuses some of them and takes others for the end of a line, and
-// check_brackets() would count brackets in a name as open ones.
+// tfc_yaml_check() would count brackets in a name as open ones, and "&" as an anchor.
 static void add_string(struct tfc_text *t, tfc_str value) {
   struct tfc_text json = {0};
   tfc_json_add_string(&json, value);
@@ -348,7 +363,7 @@ static void add_string(struct tfc_text *t, tfc_str value) {
     const unsigned char *c = (const unsigned char *)json.data + i;
     unsigned code = 0;
     size_t size = 1;
-    if (strchr("[]{}\x7f", c[0]))
+    if (strchr("[]{}&\x7f", c[0]))
       code = c[0];
     else if (c[0] == 0xc2 && c[1] < 0xa0) // U+0080 to U+009F
       code = c[1], size = 2;

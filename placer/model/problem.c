@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "placer/model/links.h"
 #include "runtime/base/array.h"
 #include "runtime/base/map.h"
 
@@ -35,9 +36,16 @@ static int64_t ps_from_us(double us) {
 
 static double curve_us(const struct tfc_link *link, double bytes) {
   const struct tfc_link_point *p = link->curve;
-  uint32_t n = link->curve_count, i = 1;
+  const uint32_t n = link->curve_count;
   if (n == 1 || bytes <= p[0].bytes) return p[0].time_us;
-  while (i + 1 < n && bytes > p[i].bytes) i++;
+  uint32_t i = 1; // the first point of at least so many bytes, or the last point: in [i, end]
+  for (uint32_t end = n - 1; i < end;) {
+    const uint32_t middle = i + (end - i) / 2;
+    if (bytes > p[middle].bytes)
+      i = middle + 1;
+    else
+      end = middle;
+  }
   double us =
       p[i - 1].time_us + (p[i].time_us - p[i - 1].time_us) * (bytes - p[i - 1].bytes) / (p[i].bytes - p[i - 1].bytes);
   return us > 0 ? us : 0;
@@ -196,125 +204,164 @@ static tfc_status make_times(struct tfc_problem *p) {
   return NULL;
 }
 
-static bool same_curve(const struct tfc_link *a, const struct tfc_link *b) {
-  if (a == b) return true;
-  if (a->curve_count != b->curve_count) return false;
-  for (uint32_t i = 0; i < a->curve_count; i++)
-    if (a->curve[i].bytes != b->curve[i].bytes || a->curve[i].time_us != b->curve[i].time_us) return false;
-  return true;
-}
-
 static bool of_each_host(tfc_str wire) {
-  for (size_t i = 0; i < wire.size; i++)
-    if (tfc_str_starts(tfc_str_sub(wire, i, SIZE_MAX), "{host}")) return true;
-  return false;
+  return wire.size && memmem(wire.data, wire.size, "{host}", strlen("{host}"));
 }
 
-static tfc_status make_pairs(struct tfc_problem *p) {
-  const uint32_t devices = p->device_count;
-  struct tfc_pair *pair = TFC_ARENA_ARRAY(&p->arena, struct tfc_pair, (size_t)devices * devices);
-  struct tfc_intmap wires = {0}; // key: an unordered pair of devices, or the name of a wire; value: the wire
-  TFC_ARRAY(const struct tfc_pair *) speeds = {0};
-  tfc_status s = NULL;
-  uint32_t *host = TFC_ARENA_ARRAY(&p->arena, uint32_t, devices);
-  // A machine has up to 1024 × 1024 pairs, so what a row of links says is looked up once for each row: `speed_of` is
-  // its speed, `named` the first row whose wire has the same name.
-  const struct tfc_link *rows = p->machine->links;
-  const size_t row_count = p->machine->link_count;
-  uint32_t *speed_of = malloc((row_count + 1) * sizeof *speed_of), *named = malloc((row_count + 1) * sizeof *named);
-  uint32_t *scratch = malloc((row_count + 1) * sizeof *scratch);
-  const struct tfc_link **link_to = calloc(devices + 1u, sizeof *link_to);
-  if (!pair || !host || !speed_of || !named || !scratch || !link_to)
-    TFC_TRY(s, tfc_status_no_memory("the placement problem"));
-  for (size_t i = 0; i < row_count; i++) speed_of[i] = named[i] = TFC_NONE;
-  p->pair = pair, p->host = host;
-  p->host_count = tfc_machine_hosts(p->machine, host);
-  for (uint32_t a = 0; a < devices; a++) {
-    tfc_machine_links_from(p->machine, a, scratch, link_to);
-    for (uint32_t b = 0; b < devices; b++) {
-      struct tfc_pair *q = &pair[(size_t)a * devices + b];
-      const struct tfc_link *link = link_to[b];
-      q->wire = TFC_NONE;
-      if (a == b) continue;
-      if (!link) {
-        p->has_missing_links = true;
-        continue;
-      }
-      q->linked = 1, q->link = link, q->occupies = (uint8_t)link->occupies;
-      q->latency = ps_from_us(link->latency_us), q->bandwidth = link->bandwidth;
-      p->has_occupancy |= link->occupies != TFC_OCCUPIES_NONE;
-      uint64_t key = 0;
-      const size_t row = (size_t)(link - rows);
-      if (link->wire.data) {
-        if (!tfc_str_is(link->wire, "none")) {
-          if (named[row] == TFC_NONE) { // the first link row with this wire's name stands for all of them
-            uint32_t i = 0;
-            while (!rows[i].wire.data || !tfc_str_equal(rows[i].wire, link->wire)) i++;
-            named[row] = i;
-          }
-          key = (UINT64_C(1) << 62) | named[row];
-          if (of_each_host(link->wire)) key |= (uint64_t)(host[a] + 1) << 32;
-        }
-      } else if (link->duplex) {
-        key = (UINT64_C(1) << 61) | ((uint64_t)a << 20) | b;
-      } else {
-        key = (UINT64_C(1) << 60) | ((uint64_t)(a < b ? a : b) << 20) | (a < b ? b : a);
-      }
-      if (key) {
-        bool found = false;
-        uint64_t *wire = tfc_intmap_put(&wires, key, p->wire_count, &found);
-        if (!wire) TFC_TRY(s, tfc_status_no_memory("the wires"));
-        if (!found) p->wire_count++;
-        q->wire = (uint32_t)*wire;
-      }
-      if (speed_of[row] == TFC_NONE) {
-        size_t i = 0;
-        while (i < speeds.count &&
-               !(speeds.data[i]->latency == q->latency && speeds.data[i]->bandwidth == q->bandwidth &&
-                 same_curve(speeds.data[i]->link, link)))
-          i++;
-        if (i == speeds.count && !tfc_array_push(&speeds, q)) TFC_TRY(s, tfc_status_no_memory("the wires"));
-        if (i > UINT16_MAX) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "too many different links");
-        speed_of[row] = (uint32_t)i;
-      }
-      q->speed = (uint16_t)speed_of[row];
-    }
+// What the rows of links say, found out once for each row, because a machine has up to 1024 x 1024 pairs.
+struct link_row {
+  uint32_t speed; // TFC_NONE: no pair has used the row yet
+  uint32_t named; // the first used row whose wire has the same name
+  bool each_host; // its wire is one for each host
+};
+struct speed_key {
+  int64_t latency;
+  double bandwidth;
+  uint64_t curve; // rows with equal curves have the same number
+};
+struct pair_maker {
+  struct tfc_problem *p;
+  struct link_row *rows;        // [link_count]
+  struct tfc_intmap wires;      // key: an unordered pair of devices, or the name of a wire; value: the wire
+  struct tfc_strmap wire_names; // value: the first used row with the name
+  struct tfc_strmap curves;     // key: the curve's points; value: its number
+  struct tfc_strmap speed_keys; // key: a speed_key; value: its speed
+  TFC_ARRAY(const struct tfc_pair *) speeds;
+};
+
+static tfc_status use_row(struct pair_maker *m, const struct tfc_pair *q, struct link_row *row) {
+  const struct tfc_link *link = q->link;
+  bool found;
+  if (link->wire.data) {
+    const uint64_t *named = tfc_strmap_put(&m->wire_names, link->wire, (uint64_t)(link - m->p->machine->links), NULL);
+    NEED(named);
+    row->named = (uint32_t)*named, row->each_host = of_each_host(link->wire);
   }
-  p->speed_count = (uint32_t)speeds.count;
+  const tfc_str points = {(const char *)link->curve, link->curve_count * sizeof *link->curve};
+  const uint64_t *curve = tfc_strmap_put(&m->curves, points, m->curves.count, NULL);
+  struct speed_key *key = TFC_ARENA_NEW(&m->p->arena, struct speed_key);
+  NEED(curve && key);
+  *key = (struct speed_key){q->latency, q->bandwidth, *curve};
+  const uint64_t *speed =
+      tfc_strmap_put(&m->speed_keys, (tfc_str){(const char *)key, sizeof *key}, m->speeds.count, &found);
+  NEED(speed && (found || tfc_array_push(&m->speeds, q)));
+  if (*speed > UINT16_MAX)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "the machine has more than 65536 different links");
+  row->speed = (uint32_t)*speed;
+  return NULL;
+}
+
+static tfc_status make_pair(struct pair_maker *m, uint32_t a, uint32_t b, struct tfc_pair *q) {
+  struct tfc_problem *p = m->p;
+  const struct tfc_link *link = q->link;
+  struct link_row *row = &m->rows[link - p->machine->links];
+  uint64_t key = 0;
+  q->linked = 1, q->occupies = (uint8_t)link->occupies;
+  q->latency = ps_from_us(link->latency_us), q->bandwidth = link->bandwidth;
+  p->has_occupancy |= link->occupies != TFC_OCCUPIES_NONE;
+  if (row->speed == TFC_NONE) TFC_RETURN_IF_ERROR(use_row(m, q, row));
+  q->speed = (uint16_t)row->speed;
+  if (link->wire.data) {
+    if (tfc_str_is(link->wire, "none")) return NULL;
+    key = (UINT64_C(1) << 62) | row->named;
+    if (row->each_host) key |= (uint64_t)(p->host[a] + 1) << 32;
+  } else if (link->duplex) {
+    key = (UINT64_C(1) << 61) | ((uint64_t)a << 20) | b;
+  } else {
+    key = (UINT64_C(1) << 60) | ((uint64_t)(a < b ? a : b) << 20) | (a < b ? b : a);
+  }
+  bool found = false;
+  const uint64_t *wire = tfc_intmap_put(&m->wires, key, p->wire_count, &found);
+  NEED(wire);
+  if (!found) p->wire_count++;
+  q->wire = (uint32_t)*wire;
+  return NULL;
+}
+
+// Computes the time of every tensor on links of every speed. Tensors of the same size share one computation.
+enum { MOST_WIRE_TIMES = 1 << 26, MOST_KEPT_WIRE_TIMES = 1 << 23 };
+static tfc_status make_wire_times(struct tfc_problem *p, const struct tfc_pair *const *speeds) {
+  const struct tfc_cost_graph *g = p->graph;
   const size_t tensors = p->tensor_count;
   double slowest_sum = 0, longest = 0;
   uint32_t culprit = 0;
-  int64_t *table =
-      p->speed_count * tensors <= (1u << 23) ? TFC_ARENA_ARRAY(&p->arena, int64_t, p->speed_count * tensors + 1) : NULL;
+  struct tfc_intmap sizes = {0}; // value: the first tensor of this size
+  double *slowest = calloc(tensors + 1, sizeof *slowest);
+  int64_t *table = NULL;
+  tfc_status s = NULL;
+  if (!slowest) TFC_TRY(s, tfc_status_no_memory("the placement problem"));
+  if (p->speed_count * tensors <= MOST_KEPT_WIRE_TIMES)
+    table = TFC_ARENA_ARRAY(&p->arena, int64_t, p->speed_count * tensors + 1);
   for (uint32_t t = 0; t < tensors; t++) {
-    double slowest = 0;
-    uint32_t copies = p->graph->first_consumer[t + 1] - p->graph->first_consumer[t];
-    for (size_t i = 0; i < speeds.count; i++) {
-      double time = wire_time_of(speeds.data[i], p->graph->bytes[t]);
+    const uint32_t copies = g->first_consumer[t + 1] - g->first_consumer[t];
+    bool found;
+    const uint64_t *same = tfc_intmap_put(&sizes, g->bytes[t], t, &found);
+    if (!same) TFC_TRY(s, tfc_status_no_memory("the placement problem"));
+    const size_t first = *same;
+    if (!found && sizes.count * p->speed_count > MOST_WIRE_TIMES)
+      TFC_FAIL(s, TFC_INVALID_ARGUMENT,
+               "the machine has %u different links and the graph tensors of at least %zu different sizes, which are "
+               "more than %d transfer times",
+               p->speed_count, sizes.count, MOST_WIRE_TIMES);
+    for (uint32_t i = 0; i < p->speed_count && !found; i++) {
+      const double time = wire_time_of(speeds[i], g->bytes[t]);
       if (!(time < LARGEST_TIME))
         TFC_FAIL(s, TFC_INVALID_ARGUMENT, "output %d of node '%.*s' takes more than 104 days on a link",
-                 (int)p->graph->output[t], TFC_STR_ARG(p->graph->names[p->graph->producer[t]]));
-      slowest = fmax(slowest, time);
-      if (table) table[i * tensors + t] = tfc_problem_wire_time_of(speeds.data[i], p->graph->bytes[t]);
+                 (int)g->output[t], TFC_STR_ARG(g->names[g->producer[t]]));
+      slowest[t] = fmax(slowest[t], time);
+      if (table) table[i * tensors + t] = tfc_problem_wire_time_of(speeds[i], g->bytes[t]);
     }
-    slowest_sum += slowest * (copies < devices ? copies : devices);
-    if (slowest > longest) longest = slowest, culprit = t;
+    for (uint32_t i = 0; i < p->speed_count && found && table; i++) table[i * tensors + t] = table[i * tensors + first];
+    slowest[t] = slowest[first];
+    slowest_sum += slowest[t] * (copies < p->device_count ? copies : p->device_count);
+    if (slowest[t] > longest) longest = slowest[t], culprit = t;
   }
   if (!(p->horizon + slowest_sum < LARGEST_TIME))
     TFC_FAIL(s, TFC_INVALID_ARGUMENT,
              "all nodes and the transfers of all tensors over their slowest links add up to more than 104 days, which "
-             "64 bits of "
-             "picoseconds have no room for (the longest: output %d of node '%.*s'): give those links more bandwidth",
-             (int)p->graph->output[culprit], TFC_STR_ARG(p->graph->names[p->graph->producer[culprit]]));
+             "64 bits of picoseconds have no room for (the longest: output %d of node '%.*s'): give those links more "
+             "bandwidth",
+             (int)g->output[culprit], TFC_STR_ARG(g->names[g->producer[culprit]]));
   p->wire_time = table;
   p->horizon += slowest_sum;
 out:
-  free(speed_of);
-  free(named);
-  free(scratch);
-  free(link_to);
-  tfc_intmap_deinit(&wires);
-  tfc_array_free(&speeds);
+  free(slowest);
+  tfc_intmap_deinit(&sizes);
+  return s;
+}
+
+static tfc_status make_pairs(struct tfc_problem *p) {
+  const uint32_t devices = p->device_count;
+  const size_t row_count = p->machine->link_count, pair_count = (size_t)devices * devices;
+  struct tfc_pair *pair = TFC_ARENA_ARRAY(&p->arena, struct tfc_pair, pair_count);
+  uint32_t *host = TFC_ARENA_ARRAY(&p->arena, uint32_t, devices), *row = calloc(pair_count + 1, sizeof *row);
+  struct pair_maker m = {.p = p, .rows = calloc(row_count + 1, sizeof *m.rows)};
+  tfc_status s = NULL;
+  if (!pair || !host || !row || !m.rows) TFC_TRY(s, tfc_status_no_memory("the placement problem"));
+  for (size_t i = 0; i < row_count; i++) m.rows[i].speed = TFC_NONE;
+  p->pair = pair, p->host = host;
+  p->host_count = tfc_machine_hosts(p->machine, host);
+  TFC_TRY(s, tfc_machine_links(p->machine, row));
+  for (uint32_t a = 0; a < devices; a++)
+    for (uint32_t b = 0; b < devices; b++) {
+      const size_t i = (size_t)a * devices + b;
+      pair[i].wire = TFC_NONE;
+      if (a == b) continue;
+      p->has_missing_links |= row[i] == TFC_NONE;
+      if (row[i] == TFC_NONE) continue;
+      pair[i].link = &p->machine->links[row[i]];
+      TFC_TRY(s, make_pair(&m, a, b, &pair[i]));
+    }
+  p->speed_count = (uint32_t)m.speeds.count;
+  TFC_TRY(s, make_wire_times(p, m.speeds.data));
+out:
+  free(row);
+  free(m.rows);
+  tfc_intmap_deinit(&m.wires);
+  tfc_strmap_deinit(&m.wire_names);
+  tfc_strmap_deinit(&m.curves);
+  tfc_strmap_deinit(&m.speed_keys);
+  tfc_array_free(&m.speeds);
   return s;
 }
 

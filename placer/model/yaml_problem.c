@@ -2,10 +2,47 @@
 
 #include <string.h>
 
+// What makes libyaml slow in a short text. Its time grows with the square of the number of open brackets, of anchors
+// and of directives, and it takes some 200 bytes of memory for each value. Characters in strings and comments are
+// counted, too, because no real file has so many.
+enum { MOST_BYTES = 16 << 20, MOST_BRACKETS = 256, MOST_ANCHORS = 256, MOST_DIRECTIVES = 256 };
+
+// An anchor begins with "&" and is a word of its own; a directive begins with "%" and is the first word of a line. The
+// byte before may also be a part of a space or line end of several bytes.
+static bool begins_word(unsigned char before) {
+  return before <= ' ' || before >= 0x7f || strchr("[{,:-?", before);
+}
+static bool begins_line(unsigned char before) {
+  return before < ' ' || before >= 0x7f;
+}
+
+tfc_status tfc_yaml_check(tfc_str text) {
+  int open = 0, anchors = 0, directives = 0;
+  size_t line = 1;
+  if (text.size > MOST_BYTES)
+    return tfc_status_make(TFC_INVALID_ARGUMENT, "the file is larger than %d MiB", MOST_BYTES >> 20);
+  for (size_t i = 0; i < text.size; i++) {
+    const unsigned char before = i ? (unsigned char)text.data[i - 1] : '\n';
+    line += text.data[i] == '\n';
+    open += text.data[i] == '[' || text.data[i] == '{';
+    open -= open > 0 && (text.data[i] == ']' || text.data[i] == '}');
+    anchors += text.data[i] == '&' && begins_word(before);
+    directives += text.data[i] == '%' && begins_line(before);
+    if (open > MOST_BRACKETS)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "line %zu: more than %d brackets are open", line, MOST_BRACKETS);
+    if (anchors > MOST_ANCHORS)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "line %zu: more than %d anchors ('&')", line, MOST_ANCHORS);
+    if (directives > MOST_DIRECTIVES)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "line %zu: more than %d directives ('%%')", line, MOST_DIRECTIVES);
+  }
+  return NULL;
+}
+
 tfc_status tfc_yaml_problem(const yaml_parser_t *parser) {
   static const struct {
     const char *context, *name;
   } pairs[] = {{"flow mapping", "'{'"}, {"flow sequence", "'['"}, {"quoted scalar", "quotation mark"}};
+  if (parser->error == YAML_MEMORY_ERROR) return tfc_status_no_memory("YAML");
   const char *problem = parser->problem ? parser->problem : "not YAML";
   for (size_t i = 0; parser->context && i < sizeof pairs / sizeof *pairs; i++)
     if (strstr(parser->context, pairs[i].context) && parser->context_mark.line < parser->problem_mark.line)
