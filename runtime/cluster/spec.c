@@ -132,16 +132,17 @@ static tfc_status json_skip(struct reader *r) {
   } while (depth > 0);
   return NULL;
 }
-static tfc_status json_jobs(struct reader *r, struct tfc_cluster_spec *spec) {
+// Reads the jobs of an object whose '{' was already read. `whole`: it is the file's, which may have "cluster".
+static tfc_status json_jobs(struct reader *r, bool whole, struct tfc_cluster_spec *spec) {
   struct token t, job;
   for (;;) {
     TFC_RETURN_IF_ERROR(next(r, &job));
     if (job.kind == '}') return NULL;
     if (job.kind != 't') return unexpected(r, &job, "a job");
     TFC_RETURN_IF_ERROR(expect(r, ':', "':'", &t));
-    if (tfc_str_is(job.text, "cluster")) { // as in TF_CONFIG, which has "task" next to it
+    if (whole && tfc_str_is(job.text, "cluster")) { // as in TF_CONFIG, which has "task" next to it
       TFC_RETURN_IF_ERROR(expect(r, '{', "jobs", &t));
-      TFC_RETURN_IF_ERROR(json_jobs(r, spec));
+      TFC_RETURN_IF_ERROR(json_jobs(r, false, spec));
     } else if (tfc_str_is(job.text, "task") || tfc_str_is(job.text, "environment")) {
       TFC_RETURN_IF_ERROR(json_skip(r));
     } else {
@@ -200,7 +201,7 @@ tfc_status tfc_cluster_spec_read(tfc_str text, const char *path, struct tfc_clus
   struct token t;
   TFC_TRY(s, next(&r, &t));
   if (t.kind == '{') {
-    TFC_TRY(s, json_jobs(&r, &spec));
+    TFC_TRY(s, json_jobs(&r, true, &spec));
     TFC_TRY(s, next(&r, &t));
     if (t.kind) {
       s = unexpected(&r, &t, "the end");

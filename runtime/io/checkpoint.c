@@ -303,6 +303,7 @@ static tfc_status read_slices(struct tfc_checkpoint *c, tfc_str name, const stru
   struct tfc_wire w = tfc_wire_of(e->slices);
   struct tfc_field f;
   int64_t covered = 0, count = 0;
+  const int64_t all = tfc_shape_elements(&e->shape);
   int rank = e->shape.rank;
   if (!tfc_dtype_is_plain(e->dtype)) TFC_FAIL(s, TFC_UNIMPLEMENTED, "it holds slices of %s", tfc_dtype_name(e->dtype));
   while (tfc_wire_next(&w, &f)) {
@@ -323,6 +324,8 @@ static tfc_status read_slices(struct tfc_checkpoint *c, tfc_str name, const stru
     }
     if (!fits) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "one of its slices does not fit");
     covered += tfc_tensor_elements(&part);
+    // the same slice again and again would take a short file a long time
+    if (covered > all) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "its slices overlap");
     if (!whole.data) TFC_TRY(s, tfc_tensor_create(e->dtype, &e->shape, &whole));
     place(&part, slice.starts, &whole);
   }

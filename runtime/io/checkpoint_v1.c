@@ -188,18 +188,24 @@ out:
 struct box { // a part of a tensor: in dimension d, the elements [starts[d], starts[d] + lengths[d])
   int64_t starts[TFC_MAX_RANK], lengths[TFC_MAX_RANK];
 };
-// `from` holds the part `at` of a tensor, `to` its part `want`. Copies the elements that both have, and counts them.
-static tfc_status copy_common(const struct tfc_tensor *from, const struct box *at, struct tfc_tensor *to,
-                              const struct box *want, int64_t *out_count) {
-  int rank = to->shape.rank;
-  int64_t low[TFC_MAX_RANK], high[TFC_MAX_RANK], index[TFC_MAX_RANK], count = 1;
+// Finds what two parts have in common; returns how many elements that are.
+static int64_t common(const struct box *a, const struct box *b, int rank, struct box *out) {
+  int64_t count = 1;
   for (int d = 0; d < rank; d++) {
-    int64_t end = at->starts[d] + at->lengths[d], limit = want->starts[d] + want->lengths[d];
-    low[d] = index[d] = at->starts[d] > want->starts[d] ? at->starts[d] : want->starts[d];
-    high[d] = end < limit ? end : limit;
-    if (high[d] <= low[d]) count = 0;
-    if (count) count *= high[d] - low[d];
+    const int64_t end = a->starts[d] + a->lengths[d], limit = b->starts[d] + b->lengths[d];
+    out->starts[d] = a->starts[d] > b->starts[d] ? a->starts[d] : b->starts[d];
+    out->lengths[d] = (end < limit ? end : limit) - out->starts[d];
+    if (out->lengths[d] <= 0) count = 0;
+    if (count) count *= out->lengths[d];
   }
+  return count;
+}
+// `from` holds the part `at` of a tensor, `to` its part `want`. Copies the `count` elements of the part `both`.
+static tfc_status copy_common(const struct tfc_tensor *from, const struct box *at, struct tfc_tensor *to,
+                              const struct box *want, const struct box *both, int64_t count) {
+  int rank = to->shape.rank;
+  int64_t index[TFC_MAX_RANK];
+  for (int d = 0; d < rank; d++) index[d] = both->starts[d];
   size_t size = from->dtype == TFC_STRING ? 0 : tfc_dtype_size(from->dtype);
   for (int64_t i = 0; i < count; i++) {
     int64_t source = 0, target = 0;
@@ -211,9 +217,8 @@ static tfc_status copy_common(const struct tfc_tensor *from, const struct box *a
       memcpy((char *)to->data + (size_t)target * size, (const char *)from->data + (size_t)source * size, size);
     else
       TFC_RETURN_IF_ERROR(tfc_tensor_set_string(to, target, tfc_tensor_get_string(from, source)));
-    for (int d = rank - 1; d >= 0 && ++index[d] == high[d]; d--) index[d] = low[d];
+    for (int d = rank - 1; d >= 0 && ++index[d] == both->starts[d] + both->lengths[d]; d--) index[d] = both->starts[d];
   }
-  *out_count += count;
   return NULL;
 }
 
@@ -238,13 +243,18 @@ tfc_status tfc_checkpoint_v1_read(const struct tfc_checkpoint_v1 *c, tfc_str nam
     const struct slice *slice = &c->slices.data[i];
     const struct tfc_tensor *values = NULL;
     struct tfc_graph *holder = NULL;
-    struct box at = {0};
+    struct box at = {0}, both = {0};
     struct tfc_shape own = whole;
     if (!tfc_str_equal(slice->name, name)) continue;
     TFC_TRY(s, read_extents(slice->extents, &whole, at.starts, at.lengths));
+    const int64_t shared = common(&at, &want, whole.rank, &both);
+    if (!shared) continue;
+    count += shared;
+    // the same slice again and again would take a short file a long time
+    if (count > tfc_tensor_elements(&made)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "its slices overlap");
     for (int d = 0; d < own.rank; d++) own.dims[d] = at.lengths[d];
     TFC_TRY(s, read_values(slice->values, dtype, &own, &holder, &values));
-    s = copy_common(values, &at, &made, &want, &count);
+    s = copy_common(values, &at, &made, &want, &both, shared);
     tfc_graph_release(holder);
     if (s) goto out;
   }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/file.h"
+#include "runtime/base/memory_account.h"
 
 struct header {
   tfc_str descr;
@@ -247,7 +248,7 @@ out:
 tfc_status tfc_npy_format(const struct tfc_tensor *tensor, struct tfc_text *out) {
   char header[512], descr[32];
   int64_t count = tfc_tensor_elements(tensor);
-  size_t width = 1;
+  size_t width = 1, taken = 0;
   tfc_status s = NULL;
   if (tensor->dtype == TFC_RESOURCE || tensor->dtype == TFC_VARIANT)
     TFC_FAIL(s, TFC_UNIMPLEMENTED, "a tensor of type %s cannot be written", tfc_dtype_name(tensor->dtype));
@@ -255,6 +256,14 @@ tfc_status tfc_npy_format(const struct tfc_tensor *tensor, struct tfc_text *out)
     for (int64_t i = 0; i < count; i++)
       if (tfc_tensor_get_string(tensor, i).size > width) width = tfc_tensor_get_string(tensor, i).size;
     snprintf(descr, sizeof descr, "|S%zu", width);
+    // One long string makes all others as long. A text that grows may be twice as large as what is in it.
+    size_t wanted;
+    if (__builtin_mul_overflow((size_t)count, width, &wanted) || wanted > SIZE_MAX / 4) wanted = SIZE_MAX / 4;
+    if (!tfc_account_take(tfc_account_host(), 2 * wanted))
+      TFC_TRY(s, tfc_status_annotate(tfc_account_exhausted(tfc_account_host(), 2 * wanted),
+                                     "%lld strings, each as long as the longest, which has %zu bytes", (long long)count,
+                                     width));
+    taken = 2 * wanted;
   } else {
     snprintf(descr, sizeof descr, "%s", tensor->dtype == TFC_BFLOAT16 ? "<f4" : tfc_dtype_npy(tensor->dtype));
   }
@@ -289,6 +298,7 @@ tfc_status tfc_npy_format(const struct tfc_tensor *tensor, struct tfc_text *out)
   }
   if (out->failed) TFC_TRY(s, tfc_status_no_memory(NULL));
 out:
+  tfc_account_give(tfc_account_host(), taken);
   return s;
 }
 

@@ -92,7 +92,9 @@ struct entries {
   size_t count, capacity;
 };
 
-static tfc_status read_entries(tfc_str block, struct tfc_arena *arena, struct entries *out) {
+// A key may share its beginning with the key before it, so keys take more memory than the file. `most`: the bytes that
+// the arena may hold.
+static tfc_status read_entries(tfc_str block, struct tfc_arena *arena, size_t most, struct entries *out) {
   struct tfc_wire w = tfc_wire_of(block);
   tfc_str last = TFC_STR("");
   while (w.at != w.end) {
@@ -108,7 +110,7 @@ static tfc_status read_entries(tfc_str block, struct tfc_arena *arena, struct en
     if (own) memcpy(key + shared, suffix.data, (size_t)own);
     last = (tfc_str){key, (size_t)(shared + own)};
     if (!tfc_array_push(out, (struct tfc_table_entry){last, value})) return tfc_status_no_memory("a table");
-    if (arena->used > (size_t)1 << 31) return bad("the keys are absurdly long");
+    if (arena->used > most) return bad("its keys are absurdly long");
   }
   return NULL;
 }
@@ -117,6 +119,9 @@ tfc_status tfc_table_read(tfc_str bytes, struct tfc_arena *arena, struct tfc_tab
   tfc_status s = NULL;
   struct entries index = {0}, all = {0};
   struct handle h;
+  // a compressed block may be 64 times as long, and so may a key, as what it takes in the file
+  const size_t most = arena->used + 128 * bytes.size + (1 << 20);
+  size_t blocks = 0;
   tfc_str block;
   if (bytes.size < footer_size) return bad("too short for an index");
   struct tfc_wire footer = tfc_wire_of(tfc_str_sub(bytes, bytes.size - footer_size, bytes.size));
@@ -125,12 +130,15 @@ tfc_status tfc_table_read(tfc_str bytes, struct tfc_arena *arena, struct tfc_tab
   if (found != magic) return bad("not an index of a checkpoint");
   if (!read_handle(&footer, &h) || !read_handle(&footer, &h)) return bad(footer.error);
   TFC_TRY(s, read_block(bytes, h, arena, &block));
-  TFC_TRY(s, read_entries(block, arena, &index));
+  TFC_TRY(s, read_entries(block, arena, most, &index));
   for (size_t i = 0; i < index.count; i++) {
     struct tfc_wire w = tfc_wire_of(index.data[i].value);
     if (!read_handle(&w, &h)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s", w.error);
     TFC_TRY(s, read_block(bytes, h, arena, &block));
-    TFC_TRY(s, read_entries(block, arena, &all));
+    blocks += (size_t)h.size + trailer_size;
+    // the same block again and again would take a short file a long time
+    if (blocks > bytes.size) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "its blocks overlap");
+    TFC_TRY(s, read_entries(block, arena, most, &all));
   }
   *out = tfc_arena_array(arena, all.count + 1, sizeof **out);
   if (!*out) TFC_TRY(s, tfc_status_no_memory("a table"));

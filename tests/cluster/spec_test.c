@@ -69,7 +69,18 @@ static void files(void **state) {
     assert_fails(tfc_cluster_spec_read(tfc_str_from(bad[i]), "spec", &spec), TFC_INVALID_ARGUMENT, "");
 }
 
+// Only a file itself has "cluster": a file of many of them, one in another, would need a deep stack.
+static void nested(void **state) {
+  (void)state;
+  struct tfc_text text = {0};
+  struct tfc_cluster_spec spec = {0};
+  for (int i = 0; i < 1000000; i++) tfc_text_add(&text, TFC_STR("{\"cluster\":"));
+  assert_false(text.failed);
+  assert_fails(tfc_cluster_spec_read((tfc_str){text.data, text.size}, "spec", &spec), TFC_INVALID_ARGUMENT, "spec: ");
+  tfc_text_deinit(&text);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(texts), cmocka_unit_test(files)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(texts), cmocka_unit_test(files), cmocka_unit_test(nested)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

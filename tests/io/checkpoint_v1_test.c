@@ -85,6 +85,35 @@ static void what_is_written_is_read(void **state) {
   for (int k = 0; k < n + 3; k++) tfc_tensor_release(&values[k]);
 }
 
+// Slices that overlap are an error: a short file could name a long one again and again.
+static void slices_overlap(void **state) {
+  (void)state;
+  struct tfc_checkpoint_item items[2];
+  struct tfc_tensor values[2], t;
+  const struct tfc_shape whole = TFC_SHAPE(300, 2);
+  static const int64_t offsets[2][2] = {{0, 0}, {100, 0}};
+  struct tfc_checkpoint_v1 *c = NULL;
+  char path[] = "/tmp/tfc_checkpoint_v1_XXXXXX";
+  assert_true(close(mkstemp(path)) == 0);
+  for (int k = 0; k < 2; k++) {
+    assert_ok(tfc_tensor_create(TFC_INT32, &TFC_SHAPE(200, 2), &values[k]));
+    for (int i = 0; i < 400; i++) ((int32_t *)values[k].data)[i] = i;
+    items[k] = (struct tfc_checkpoint_item){
+        .name = TFC_STR("rows"), .tensor = &values[k], .whole = &whole, .offsets = offsets[k]};
+  }
+  assert_ok(tfc_checkpoint_v1_write(path, items, 2));
+  assert_ok(tfc_checkpoint_v1_open(path, &c));
+  assert_fails(tfc_checkpoint_v1_read(c, TFC_STR("rows"), NULL, NULL, &t), TFC_INVALID_ARGUMENT,
+               "tensor 'rows': its slices overlap");
+  // a part that only one of them has
+  assert_ok(tfc_checkpoint_v1_read(c, TFC_STR("rows"), (int64_t[]){10, 0}, (int64_t[]){2, 2}, &t));
+  assert_memory_equal(t.data, ((int32_t[]){20, 21, 22, 23}), 16);
+  tfc_tensor_release(&t);
+  tfc_checkpoint_v1_close(c);
+  unlink(path);
+  for (int k = 0; k < 2; k++) tfc_tensor_release(&values[k]);
+}
+
 // A file with a changed byte gives an error or can be opened; a file without its end gives an error. None crashes.
 static void damage_is_found(void **state) {
   (void)state;
@@ -111,6 +140,6 @@ static void damage_is_found(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(tensorflows_is_read), cmocka_unit_test(what_is_written_is_read),
-                                     cmocka_unit_test(damage_is_found)};
+                                     cmocka_unit_test(slices_overlap), cmocka_unit_test(damage_is_found)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

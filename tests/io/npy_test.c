@@ -2,6 +2,7 @@
 #include "tests/common/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -150,11 +151,28 @@ static void test_bad_files(void **state) {
   tfc_tensor_release(&t);
 }
 
+// In a file all strings are as long as the longest: a tensor that takes megabytes may not be written as terabytes.
+static void test_one_long_string(void **state) {
+  (void)state;
+  struct tfc_tensor t = {0};
+  struct tfc_text text = {0};
+  char *longest = calloc(1 << 24, 1);
+  assert_non_null(longest);
+  assert_ok(tfc_tensor_create(TFC_STRING, &TFC_SHAPE(1 << 20), &t));
+  assert_ok(tfc_tensor_set_string(&t, 5, (tfc_str){longest, 1 << 24}));
+  assert_fails(
+      tfc_npy_format(&t, &text), TFC_RESOURCE_EXHAUSTED,
+      "1048576 strings, each as long as the longest, which has 16777216 bytes: out of memory: 35.2 TB asked for");
+  tfc_text_deinit(&text);
+  tfc_tensor_release(&t);
+  free(longest);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip), cmocka_unit_test(test_strings_and_bfloat16),
       cmocka_unit_test(test_orders),     cmocka_unit_test(test_texts),
-      cmocka_unit_test(test_bad_files),
+      cmocka_unit_test(test_bad_files),  cmocka_unit_test(test_one_long_string),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
