@@ -76,6 +76,7 @@ static void on_signal(int signal_number) {
     else
       expect_end_of_step();
   } else if (first_ms && ms - first_ms > 500) {
+    tfc_interrupt_end_child();
     _exit(130);
   }
 }
@@ -95,6 +96,9 @@ void tfc_program_finish_steps(bool timed) {
   sigaction(SIGALRM, &action, NULL);
   grace_s = GRACE_S;
   if (atomic_load(&cancel)) alarm(GRACE_S);
+}
+void tfc_program_write_answer(void) {
+  if (atomic_load(&cancel)) tfc_interrupt_on(NULL);
 }
 void tfc_program_stop(void) {
   if (atomic_exchange(&cancel, true)) return;

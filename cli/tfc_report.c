@@ -297,7 +297,9 @@ int main(int argc, char **argv) {
     return code;
   struct tfc_store *store = NULL;
   tfc_status s = tfc_store_open(
-      o.db, &(struct tfc_store_options){.write = command == GC, .purpose = "tfc-report gc", .longest = LONGEST},
+      o.db,
+      &(struct tfc_store_options){
+          .write = command == GC, .purpose = "tfc-report gc", .interruptible = command != GC, .longest = LONGEST},
       &store);
   if (!s) s = run(command, &o, store, runs, run_count);
   tfc_store_close(store);

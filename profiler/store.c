@@ -14,6 +14,7 @@
 
 #include "profiler/schema.h"
 #include "runtime/base/file.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/units.h"
 
 enum { WAL_SAFE_VERSION = 3051003, PAGE = 8192, BUSY_MS = 10000 };
@@ -43,6 +44,7 @@ static tfc_code unusable(bool write) {
 tfc_status tfc_store_unreadable(struct tfc_store *store) {
   const int code = sqlite3_errcode(store->db);
   char most[32];
+  if (code == SQLITE_INTERRUPT) return tfc_status_make(TFC_CANCELLED, "interrupted while reading %s", store->path);
   if (code == SQLITE_NOMEM) return tfc_status_no_memory("reading a database");
   if (code == SQLITE_TOOBIG)
     return tfc_status_make(unusable(store->lock != NULL), "%s: a text in it is longer than %s; no run of tfc's has one",
@@ -239,10 +241,48 @@ static tfc_status recover(const char *path, const char *vfs) {
   return s;
 }
 
+// Checks the files that SQLite opens beside the database, which may come from a stranger as the database does. Reading
+// from a pipe would not end. A journal may end with the name of another file, for transactions on several databases:
+// SQLite deletes that file when it has rolled the journal back. tfc's transactions have one database. `path` has no
+// symbolic links.
+static tfc_status check_beside(const char *path, bool write) {
+  static const char *const ends[] = {"-journal", "-wal", "-shm"};
+  static const uint8_t mark[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+  uint8_t last[sizeof mark];
+  tfc_status s = NULL;
+  struct stat st;
+  for (size_t i = 0; i < sizeof ends / sizeof *ends && !s; i++) {
+    char *name = tfc_format("%s%s", path, ends[i]);
+    if (!name) return tfc_status_no_memory(NULL);
+    const bool there = stat(name, &st) == 0;
+    const int fd = there && S_ISREG(st.st_mode) ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    if (there && !S_ISREG(st.st_mode))
+      s = tfc_status_make(unusable(write), "%s: not a regular file; no database can be read beside it", name);
+    else if (i == 0 && fd >= 0 && st.st_size >= 16 &&
+             pread(fd, last, sizeof last, st.st_size - (off_t)sizeof last) == (ssize_t)sizeof last &&
+             memcmp(last, mark, sizeof mark) == 0)
+      s = tfc_status_make(unusable(write),
+                          "%s: the journal of a transaction on several databases, which tfc does not write; open the "
+                          "database with the program that wrote it, or give another one with --db",
+                          name);
+    if (fd >= 0) close(fd);
+    free(name);
+  }
+  return s;
+}
+
+static int on_progress(void *user) {
+  (void)user;
+  tfc_status s = tfc_interrupted("reading a database");
+  const bool stop = tfc_status_code(s) == TFC_CANCELLED; // a deadline counts elsewhere
+  tfc_status_free(s);
+  return stop;
+}
+
 tfc_status tfc_store_open(const char *path, const struct tfc_store_options *options, struct tfc_store **out) {
   tfc_status s = NULL;
   struct stat st;
-  char *lock_path = NULL;
+  char *lock_path = NULL, *real = NULL;
   struct tfc_store *store = calloc(1, sizeof *store);
   if (!store || !(store->path = tfc_str_dup(tfc_str_from(path)))) TFC_TRY(s, tfc_status_no_memory(NULL));
   bool there = stat(path, &st) == 0;
@@ -250,6 +290,8 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
     TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: a folder, not a database", path);
   if (there && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) // opening a pipe would wait for its writer
     TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: not a regular file", path);
+  if (there && !(real = realpath(path, NULL))) TFC_TRY(s, tfc_status_no_memory(NULL));
+  TFC_TRY(s, check_beside(real ? real : path, options->write));
   if (!options->write && !there) TFC_FAIL(s, TFC_NOT_FOUND, "%s: %s", path, strerror(errno));
   if (options->write) {
     if (!(lock_path = tfc_format("%s.lock", path))) TFC_TRY(s, tfc_status_no_memory(NULL));
@@ -293,6 +335,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
     }
   }
   TFC_TRY(s, prepare_schema(store, options->write));
+  if (options->interruptible) sqlite3_progress_handler(store->db, 10000, on_progress, NULL);
   if (options->longest) sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, options->longest);
   if (options->write) TFC_TRY(s, probe(store, path));
   if (options->write) // this process holds the lock, so earlier writers have ended
@@ -301,6 +344,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
   *out = store, store = NULL;
 out:
   free(lock_path);
+  free(real);
   tfc_store_close(store);
   return s;
 }

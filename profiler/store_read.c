@@ -14,6 +14,11 @@ static tfc_status prepare(struct tfc_store *store, const char *sql, int64_t key,
 static const char *text_of(sqlite3_stmt *q, int i) {
   return (const char *)sqlite3_column_text(q, i);
 }
+// A text that tfc always writes. A database whose tables somebody else made may lack it.
+static const char *word_of(sqlite3_stmt *q, int i) {
+  const char *text = text_of(q, i);
+  return text ? text : "";
+}
 static double number_of(sqlite3_stmt *q, int i) {
   return sqlite3_column_type(q, i) == SQLITE_NULL ? (double)NAN : sqlite3_column_double(q, i);
 }
@@ -35,8 +40,8 @@ tfc_status tfc_store_read_run(struct tfc_store *store, int64_t run_id, tfc_store
   sqlite3_stmt *q = NULL;
   TFC_TRY(s, prepare(store, "SELECT state, graph_sha256, graph, objective FROM run WHERE run_id = ?1", run_id, &q));
   if (sqlite3_step(q) != SQLITE_ROW) TFC_FAIL(s, TFC_NOT_FOUND, "run %lld cannot be read", (long long)run_id);
-  const struct tfc_store_run run = {.graph_sha256 = text_of(q, 1), .graph = text_of(q, 2), .objective = text_of(q, 3)};
-  s = fn(user, &run, text_of(q, 0));
+  const struct tfc_store_run run = {.graph_sha256 = text_of(q, 1), .graph = word_of(q, 2), .objective = word_of(q, 3)};
+  s = fn(user, &run, word_of(q, 0));
 out:
   sqlite3_finalize(q);
   return s;
@@ -47,7 +52,7 @@ tfc_status tfc_store_read_devices(struct tfc_store *store, int64_t run_id, tfc_s
            " ORDER BY device_id",
            run_id, {
              const struct tfc_store_device row = {.device_id = count_of(q, 0),
-                                                  .name = text_of(q, 1),
+                                                  .name = word_of(q, 1),
                                                   .cores = count_of(q, 2),
                                                   .math = text_of(q, 3),
                                                   .dispatch_us = number_of(q, 4),
@@ -66,7 +71,7 @@ tfc_status tfc_store_read_links(struct tfc_store *store, int64_t run_id, tfc_sto
 
 tfc_status tfc_store_read_costs(struct tfc_store *store, int64_t run_id, tfc_store_cost_fn fn, void *user) {
   FOR_ROWS("SELECT node_id, kind, median_us, q1_us, q3_us, fastest_us, samples FROM cost WHERE run_id = ?1", run_id, {
-    const struct tfc_store_cost row = {count_of(q, 0),  text_of(q, 1),   number_of(q, 2), number_of(q, 3),
+    const struct tfc_store_cost row = {count_of(q, 0),  word_of(q, 1),   number_of(q, 2), number_of(q, 3),
                                        number_of(q, 4), number_of(q, 5), count_of(q, 6)};
     s = fn(user, &row);
   });
@@ -81,11 +86,11 @@ tfc_status tfc_store_read_placements(struct tfc_store *store, int64_t run_id, tf
            run_id, {
              const struct tfc_store_placement_read row = {.key = sqlite3_column_int64(q, 0),
                                                           .row = {.placement_id = sqlite3_column_int64(q, 1),
-                                                                  .role = text_of(q, 2),
-                                                                  .name = text_of(q, 3),
+                                                                  .role = word_of(q, 2),
+                                                                  .name = word_of(q, 3),
                                                                   .algorithm = text_of(q, 4),
                                                                   .episode = sqlite3_column_int64(q, 5),
-                                                                  .state = text_of(q, 6),
+                                                                  .state = word_of(q, 6),
                                                                   .simulated_us = number_of(q, 7),
                                                                   .median_us = number_of(q, 8),
                                                                   .q1_us = number_of(q, 9),
@@ -106,7 +111,7 @@ tfc_status tfc_store_read_assignment(struct tfc_store *store, int64_t key, tfc_s
 tfc_status tfc_store_read_proposers(struct tfc_store *store, int64_t run_id, tfc_store_proposer_fn fn, void *user) {
   FOR_ROWS("SELECT name, learned, measured, won, best_simulated_us, best_measured_us FROM proposer WHERE run_id = ?1",
            run_id, {
-             const struct tfc_store_proposer row = {text_of(q, 0),   sqlite3_column_int(q, 1) != 0,
+             const struct tfc_store_proposer row = {word_of(q, 0),   sqlite3_column_int(q, 1) != 0,
                                                     count_of(q, 2),  count_of(q, 3),
                                                     number_of(q, 4), number_of(q, 5)};
              s = fn(user, &row);

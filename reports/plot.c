@@ -5,16 +5,22 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "reports/memory.h"
 #include "reports/palette.h"
 #include "reports/tau.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/interrupt.h"
+
+int64_t tfc_plot_limit_ns = INT64_C(60000000000);
 
 extern char **environ;
 
@@ -176,14 +182,60 @@ static tfc_status read_back(int fd, struct tfc_text *out) {
   return NULL;
 }
 
-// Runs gnuplot on `input`. UNAVAILABLE: it is not installed; INTERNAL: it failed, with its message.
+// Starts gnuplot in a process group of its own, so that whatever it starts can be ended with it.
+static tfc_status start_gnuplot(int in, int result, int errors, pid_t *out) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  sigset_t usual;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, result, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+  sigemptyset(&usual);
+  sigaddset(&usual, SIGPIPE);
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  const int rc = posix_spawnp(out, "gnuplot", &actions, &attributes,
+                              (char *[]){(char *)"gnuplot", (char *)"-d", (char *)"-", NULL}, environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  return rc == 0 ? NULL
+                 : tfc_status_make(TFC_UNAVAILABLE,
+                                   "gnuplot could not be started (%s): install the package gnuplot-nox", strerror(rc));
+}
+
+// Waits for gnuplot to end, and ends its process group. CANCELLED: a signal came; DEADLINE_EXCEEDED: it took too long.
+static tfc_status wait_for_gnuplot(pid_t pid, int *out_state) {
+  const int64_t end = tfc_now_ns() + tfc_plot_limit_ns;
+  struct timespec pause = {.tv_nsec = 1000000};
+  tfc_status s = NULL;
+  siginfo_t info = {0};
+  tfc_interrupt_child(pid);
+  // WNOWAIT: until it is waited for, its number belongs to no other process group
+  while (!s && (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)) {
+    s = tfc_interrupted("gnuplot was drawing the plots");
+    if (tfc_status_code(s) != TFC_CANCELLED) tfc_status_free(s), s = NULL;
+    if (!s && tfc_now_ns() > end)
+      s = tfc_status_make(TFC_DEADLINE_EXCEEDED, "gnuplot had not drawn it after %g s, and was ended",
+                          (double)tfc_plot_limit_ns * 1e-9);
+    if (!s) nanosleep(&pause, NULL);
+    if (pause.tv_nsec < 20000000) pause.tv_nsec += 1000000;
+  }
+  kill(-pid, SIGKILL);
+  tfc_interrupt_child(0);
+  while (waitpid(pid, out_state, 0) < 0 && errno == EINTR) continue;
+  return s;
+}
+
+// Runs gnuplot on `input`. UNAVAILABLE: it is not installed; INTERNAL: it failed, with its message; else as
+// wait_for_gnuplot.
 static tfc_status run_gnuplot(const struct tfc_text *input, struct tfc_text *out) {
   tfc_status s = NULL;
   struct tfc_text said = {0};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
   int in = memfd_create("plot", MFD_CLOEXEC), result = memfd_create("svg", MFD_CLOEXEC),
-      errors = memfd_create("errors", MFD_CLOEXEC), state = 0, rc;
+      errors = memfd_create("errors", MFD_CLOEXEC), state = 0;
   pid_t pid;
   if (in < 0 || result < 0 || errors < 0) TFC_FAIL(s, TFC_RESOURCE_EXHAUSTED, "no memory for a plot");
   for (size_t at = 0; at < input->size;) {
@@ -192,15 +244,8 @@ static tfc_status run_gnuplot(const struct tfc_text *input, struct tfc_text *out
     at += (size_t)n;
   }
   lseek(in, 0, SEEK_SET);
-  posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, result, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
-  rc = posix_spawnp(&pid, "gnuplot", &actions, NULL, (char *[]){(char *)"gnuplot", (char *)"-d", (char *)"-", NULL},
-                    environ);
-  if (rc != 0)
-    TFC_FAIL(s, TFC_UNAVAILABLE, "gnuplot could not be started (%s): install the package gnuplot-nox", strerror(rc));
-  while (waitpid(pid, &state, 0) < 0)
-    if (errno != EINTR) break;
+  TFC_TRY(s, start_gnuplot(in, result, errors, &pid));
+  TFC_TRY(s, wait_for_gnuplot(pid, &state));
   TFC_TRY(s, read_back(errors, &said));
   TFC_TRY(s, read_back(result, out));
   if (!WIFEXITED(state) || WEXITSTATUS(state) != 0)
@@ -210,7 +255,6 @@ out:
   if (in >= 0) close(in);
   if (result >= 0) close(result);
   if (errors >= 0) close(errors);
-  posix_spawn_file_actions_destroy(&actions);
   tfc_text_deinit(&said);
   return s;
 }
@@ -340,7 +384,7 @@ static bool take_pictures(const struct tfc_text *svg, struct tfc_plot *plots, co
 }
 
 // Draws all plots in one run of gnuplot. If that fails, each plot gets a run of its own, so that only the faulty one is
-// missing.
+// missing; not if it hangs, because so would each.
 static tfc_status draw(struct tfc_plot *plots, const char *const *names, uint32_t count, struct drawing *d,
                        const struct tfc_text *colours, const struct tfc_query_args *args, struct tfc_plot_scale scale) {
   struct tfc_text input = {0}, svg = {0};
@@ -353,16 +397,15 @@ static tfc_status draw(struct tfc_plot *plots, const char *const *names, uint32_
   tfc_status failed = run_gnuplot(&input, &svg);
   if (!failed && !take_pictures(&svg, plots, names, count))
     failed = tfc_status_make(TFC_INTERNAL, "gnuplot drew fewer pictures than it was asked for");
-  if (failed && count == 1) {
-    tfc_text_deinit(&plots[0].svg);
-    tfc_text_deinit(&plots[0].narrow);
-    tfc_text_printf(&plots[0].note, "%s", tfc_status_message(failed));
-  } else if (failed) {
-    for (uint32_t i = 0; i < count && !s; i++) {
-      tfc_text_deinit(&plots[i].svg);
-      tfc_text_deinit(&plots[i].narrow);
+  if (tfc_status_code(failed) == TFC_CANCELLED) s = failed, failed = NULL;
+  const bool last = count == 1 || tfc_status_code(failed) == TFC_DEADLINE_EXCEEDED;
+  for (uint32_t i = 0; i < count && failed && !s; i++) {
+    tfc_text_deinit(&plots[i].svg);
+    tfc_text_deinit(&plots[i].narrow);
+    if (!last)
       s = draw(&plots[i], &names[i], 1, &d[i], colours, args, scale);
-    }
+    else if (!plots[i].note.size && !plots[i].left_out)
+      tfc_text_printf(&plots[i].note, "%s", tfc_status_message(failed));
   }
   tfc_status_free(failed);
 out:

@@ -11,6 +11,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/base/interrupt.h"
+
+// A database may have many operations that overlap, for which most of these functions take quadratic time.
+static const char reading[] = "looking for causes in a traced step";
+
 struct edge {
   uint32_t producer, consumer;
   int32_t output;
@@ -273,6 +278,7 @@ static tfc_status find_causes(struct tfc_traced *t, struct work *w) {
   for (uint32_t i = 0; i < t->op_count; i++) {
     struct tfc_traced_op *o = &t->ops[i];
     uint32_t kept = 0;
+    TFC_RETURN_IF_ERROR(tfc_interrupted(reading));
     for (uint32_t k = 0; k < running_count; k++) {
       struct tfc_traced_op *r = &t->ops[running[k]];
       uint32_t *last = &ended[r->device];
@@ -343,6 +349,7 @@ static tfc_status find_path(struct tfc_traced *t, struct work *w) {
   for (uint32_t at = last; at != TFC_NONE;) {
     const struct tfc_traced_op *o = &t->ops[at];
     const uint32_t op = (uint32_t)at;
+    TFC_RETURN_IF_ERROR(tfc_interrupted(reading));
     TFC_RETURN_IF_ERROR(
         add_to_path(t, w, &(struct tfc_traced_item){.op = at, .transfer = TFC_NONE, .start = o->start, .end = until}));
     until = o->start;
@@ -380,11 +387,12 @@ static uint32_t root_of(const struct tfc_traced *t, struct work *w, uint32_t op)
     at = cause_of_transfer(t, w, transfer, at, op, &transfer);
   return at;
 }
-static void find_slack(struct tfc_traced *t, struct work *w) {
+static tfc_status find_slack(struct tfc_traced *t, struct work *w) {
   uint32_t link = t->link_count;
   for (uint32_t i = 0; i < t->op_count; i++) t->ops[i].latest = t->end;
   for (uint32_t i = t->op_count; i-- > 0;) {
     const struct tfc_traced_op *o = &t->ops[i];
+    TFC_RETURN_IF_ERROR(tfc_interrupted(reading));
     const uint32_t root = root_of(t, w, i);
     for (; link > 0 && t->links[link - 1].op == i; link--) {
       const struct tfc_traced_link *l = &t->links[link - 1];
@@ -395,6 +403,7 @@ static void find_slack(struct tfc_traced *t, struct work *w) {
     }
     hold(t, o->before, o, o->before == TFC_NONE || root != o->before ? 0 : o->start - t->ops[o->before].end);
   }
+  return NULL;
 }
 
 static int longest_first(const void *a, const void *b) {
@@ -428,6 +437,7 @@ static tfc_status find_gaps(struct tfc_traced *t, const struct work *w) {
     used[o->device] = true;
     at[o->device] = most(begin, o->end);
     if (o->start <= begin) continue;
+    TFC_RETURN_IF_ERROR(tfc_interrupted(reading));
     struct tfc_traced_gap *g = &t->gaps[t->gap_count++];
     *g = (struct tfc_traced_gap){.device = o->device, .op = i, .start = begin, .end = o->start};
     int64_t from = begin;
@@ -475,7 +485,7 @@ tfc_status tfc_traced_load_step(struct tfc_store *store, const struct tfc_query_
   if (!t.gaps) TFC_TRY(s, tfc_status_no_memory(NULL));
   TFC_TRY(s, find_causes(&t, &w));
   TFC_TRY(s, find_path(&t, &w));
-  find_slack(&t, &w);
+  TFC_TRY(s, find_slack(&t, &w));
   TFC_TRY(s, find_gaps(&t, &w));
   *out = t;
   t = (struct tfc_traced){0};

@@ -127,18 +127,22 @@ static tfc_status take_rank(struct tfc_elsewhere *r, uint64_t hash, struct tfc_s
   tfc_status s = NULL;
   struct tfc_text text = {0};
   char name[32];
+  bool *seen = calloc(r->problem->node_count + 1u, sizeof *seen); // an order has every rank once
   snprintf(name, sizeof name, "rank %016" PRIx64, hash);
   TFC_TRY(s, tfc_store_get_state(r->store, r->run, name, &text));
-  if (!(to->rank = malloc((r->problem->node_count + 1u) * sizeof *to->rank))) TFC_TRY(s, tfc_status_no_memory(NULL));
+  if (!seen || !(to->rank = malloc((r->problem->node_count + 1u) * sizeof *to->rank)))
+    TFC_TRY(s, tfc_status_no_memory(NULL));
   char *at = text.data;
   for (uint32_t n = 0; n < r->problem->node_count; n++) {
     char *end;
     to->rank[n] = (uint32_t)strtoul(at, &end, 10);
-    if (end == at || to->rank[n] >= r->problem->node_count)
+    if (end == at || to->rank[n] >= r->problem->node_count || seen[to->rank[n]])
       TFC_FAIL(s, TFC_DATA_LOSS, "run %lld: an order of operations is broken", (long long)r->run);
+    seen[to->rank[n]] = true;
     at = end;
   }
 out:
+  free(seen);
   tfc_text_deinit(&text);
   return s;
 }

@@ -121,9 +121,10 @@ static tfc_status read_levels(struct tfc_store *store, int64_t run, struct level
   }
   char *at = NULL;
   l->incumbent = strtoll(text.data, &at, 10);
-  for (char *end = NULL; *at == '\n'; at = end) {
-    const int64_t id = strtoll(at, &end, 10);
-    const double us = strtod(end, &end);
+  for (char *middle = NULL, *end = NULL; *at == '\n'; at = end) {
+    const int64_t id = strtoll(at, &middle, 10);
+    const double us = strtod(middle, &end);
+    if (middle == at || end == middle) break; // not what tfc has written
     if (tfc_array_push(&l->id, id) && tfc_array_push(&l->us, us)) continue;
     tfc_text_deinit(&text);
     return tfc_status_no_memory("resuming a run");

@@ -1,5 +1,6 @@
 #include "runtime/base/interrupt.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 #include "runtime/base/clock.h"
@@ -7,6 +8,7 @@
 static const atomic_bool *_Atomic interrupt_flag;
 static _Atomic int64_t deadline;
 static char deadline_name[64];
+static _Atomic pid_t child;
 
 void tfc_interrupt_on(const atomic_bool *flag) {
   atomic_store(&interrupt_flag, flag);
@@ -27,4 +29,13 @@ tfc_status tfc_interrupted(const char *doing) {
   static _Thread_local uint32_t asked;
   if (asked++ % 16 || tfc_now_ns() < until) return NULL;
   return tfc_status_make(TFC_DEADLINE_EXCEEDED, "no time left while %s: %s", doing, deadline_name);
+}
+
+void tfc_interrupt_child(pid_t group) {
+  atomic_store(&child, group);
+}
+
+void tfc_interrupt_end_child(void) {
+  const pid_t group = atomic_load(&child);
+  if (group > 0) kill(-group, SIGKILL);
 }

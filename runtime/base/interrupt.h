@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "runtime/base/status.h"
 
@@ -20,5 +21,10 @@ void tfc_interrupt_at(int64_t deadline_ns, const char *what);
 // Returns NULL if the work may continue, CANCELLED if the flag is set, DEADLINE_EXCEEDED (which names the limit) if the
 // time is over. Any thread may call it; a call takes a few nanoseconds.
 TFC_MUST_USE tfc_status tfc_interrupted(const char *doing);
+
+// A process group that must not outlive this process; 0: there is none. A signal handler that ends the process at once
+// calls tfc_interrupt_end_child before.
+void tfc_interrupt_child(pid_t group);
+void tfc_interrupt_end_child(void);
 
 #endif

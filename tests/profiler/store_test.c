@@ -625,6 +625,62 @@ static void test_every_write_fails_once(void **state) {
   assert_true(rounds > 20);
 }
 
+// A journal of a stranger's that names another file: SQLite would delete that file. One that is a pipe would never be
+// read to its end.
+static void test_journal_of_strangers(void **state) {
+  (void)state;
+  char victim[128], journal[128], tail[160] = {0};
+  struct tfc_store *store = NULL;
+  int64_t run = 0;
+  unlink(path);
+  assert_ok(tfc_store_open(path, &writing, &store));
+  assert_ok(add_run(store, &run));
+  tfc_store_close(store);
+  snprintf(victim, sizeof victim, "%s/victim", folder);
+  snprintf(journal, sizeof journal, "%s-journal", path);
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) { // leaves a journal that has to be rolled back
+    sqlite3 *db = NULL;
+    if (sqlite3_open(path, &db) || sqlite3_exec(db,
+                                                "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN; "
+                                                "UPDATE run SET graph = printf('%.*c', 200000, 'x')",
+                                                NULL, NULL, NULL))
+      _exit(1);
+    raise(SIGKILL);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  assert_true(WIFSIGNALED(status));
+  FILE *f = fopen(victim, "w");
+  assert_non_null(f);
+  assert_true(fputs("something dear", f) >= 0 && fclose(f) == 0);
+  // four bytes, the name, its size, its sum, and the mark
+  const size_t size = strlen(victim);
+  uint32_t sum = 0, at = 4;
+  for (size_t i = 0; i < size; i++) sum += (uint32_t)victim[i];
+  memcpy(tail + at, victim, size), at += (uint32_t)size;
+  for (int i = 3; i >= 0; i--) tail[at++] = (char)((uint32_t)size >> 8 * i);
+  for (int i = 3; i >= 0; i--) tail[at++] = (char)(sum >> 8 * i);
+  memcpy(tail + at, "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8), at += 8;
+  f = fopen(journal, "ab");
+  assert_non_null(f);
+  assert_true(fwrite(tail, 1, at, f) == at && fclose(f) == 0);
+  assert_fails(tfc_store_open(path, &(struct tfc_store_options){0}, &store), TFC_INVALID_ARGUMENT, "several databases");
+  assert_fails(tfc_store_open(path, &writing, &store), TFC_DATA_LOSS, "several databases");
+  assert_int_equal(access(victim, F_OK), 0);
+  char link[128];
+  snprintf(link, sizeof link, "%s/link.db", folder);
+  assert_int_equal(symlink(path, link), 0);
+  assert_fails(tfc_store_open(link, &(struct tfc_store_options){0}, &store), TFC_INVALID_ARGUMENT, "several databases");
+  assert_int_equal(access(victim, F_OK), 0);
+  unlink(link), unlink(victim), unlink(journal);
+  assert_int_equal(mkfifo(journal, 0600), 0);
+  assert_fails(tfc_store_open(path, &(struct tfc_store_options){0}, &store), TFC_INVALID_ARGUMENT,
+               "not a regular file");
+  unlink(journal), unlink(path);
+}
+
 static void test_a_killed_writer(void **state) {
   (void)state;
   fflush(NULL);
@@ -780,6 +836,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_tuning, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_read_only_folder, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_every_write_fails_once, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_journal_of_strangers, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_killed_writer, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_reader_after_a_kill, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_lock_files, set_up, tear_down),
