@@ -44,9 +44,10 @@ struct run_setup {
   double *order;                        // [node], NULL
   // With --replicas: how many towers in `graph` have variables that are copies of tower 0's; otherwise 0.
   uint32_t mirrors;
-  uint64_t steps;       // finished steps that may have changed variables: without any there is nothing to save
-  uint64_t host_before; // bytes that host memory held before the session was created
-  double began_unix_s;  // when the graph began to be loaded
+  struct run_kinds *kinds; // where the steps of a script are recorded; NULL: nowhere
+  uint64_t steps;          // finished steps that may have changed variables: without any there is nothing to save
+  uint64_t host_before;    // bytes that host memory held before the session was created
+  double began_unix_s;     // when the graph began to be loaded
 };
 TFC_MUST_USE tfc_status run_setup_open(const struct run_options *options, struct run_setup *out);
 void run_setup_close(struct run_setup *setup);
@@ -81,6 +82,9 @@ TFC_MUST_USE tfc_status run_initialise(struct run_setup *setup); // --init, if g
 TFC_MUST_USE tfc_status run_restore(struct run_setup *setup, const char *prefix); // --checkpoint (or NULL), SavedModels
 // --checkpoint of a job of several tasks. One task calls it, after initialisers and while no other task takes steps.
 TFC_MUST_USE tfc_status run_restore_tasks(const struct run_setup *setup, const char *prefix);
+// --save-checkpoint of a job of several tasks. One task calls it, while no task takes steps. `some`: variables without
+// a value are left out.
+TFC_MUST_USE tfc_status run_save_tasks(const struct run_setup *setup, const char *prefix, bool some);
 TFC_MUST_USE tfc_status run_save(struct run_setup *setup, const char *prefix); // --save-checkpoint
 // The same after a signal; `stopped`: the error that ended the steps. Returns it, with where the variables are.
 TFC_MUST_USE tfc_status run_save_stopped(struct run_setup *setup, const char *prefix, tfc_status stopped);

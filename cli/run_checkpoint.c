@@ -43,6 +43,14 @@ tfc_status run_restore_tasks(const struct run_setup *setup, const char *prefix) 
   return NULL;
 }
 
+tfc_status run_save_tasks(const struct run_setup *setup, const char *prefix, bool some) {
+  size_t saved;
+  tfc_status s = run_variables_save(setup, prefix, some, &saved);
+  if (s) return tfc_status_annotate(s, "saving %s", prefix);
+  tfc_say("%s: %zu variables saved", prefix, saved);
+  return NULL;
+}
+
 tfc_status run_save(struct run_setup *setup, const char *prefix) {
   size_t count;
   TFC_RETURN_IF_ERROR(tfc_session_save_checkpoint(setup->session, setup->graph, prefix, &count));

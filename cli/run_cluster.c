@@ -9,6 +9,7 @@
 #include "cli/program.h"
 #include "cli/restart.h"
 #include "cli/run.h"
+#include "cli/run_kinds.h"
 #include "cli/run_replicas.h"
 #include "cli/task.h"
 #include "placer/model/placed.h"
@@ -28,8 +29,9 @@ struct job {
   char name[TFC_TASK_TEXT];
   struct tfc_guard *guard; // the parent process that reports a crash (cli/guard.h); NULL: there is none
   atomic_bool told;
-  bool runs, chief; // runs: it takes steps; chief: it is the first task that takes steps
-  bool stopped;     // a signal ended its training, and everything is kept
+  bool runs, chief;        // runs: it takes steps; chief: it is the first task that takes steps
+  bool stopped;            // a signal ended its steps, and everything is kept
+  struct run_kinds *kinds; // the steps of its script, with --profile
 };
 
 // Replaces {job} and {task} in a path, as in "train.{job}.{task}.meta". NULL: out of memory.
@@ -198,14 +200,41 @@ out:
   return s;
 }
 
-// Restores --checkpoint before scripts run: the first task that has a script does, after every task has run its --init.
+// Restores --checkpoint before scripts run, after every task has run its --init.
 static tfc_status restore_for_scripts(struct job *job) {
-  bool first = true;
   if (!job->own.checkpoint) return NULL;
   TFC_RETURN_IF_ERROR(tfc_member_barrier(job->member, "--init has run", tfc_program_cancel()));
-  for (uint32_t r = 0; r < tfc_member_rank(job->member); r++) first = first && !tfc_member_is_client(job->member, r);
-  if (first) TFC_RETURN_IF_ERROR(run_restore_tasks(&job->setup, job->own.checkpoint));
+  if (job->chief) TFC_RETURN_IF_ERROR(run_restore_tasks(&job->setup, job->own.checkpoint));
   return tfc_member_barrier(job->member, "--checkpoint is restored", tfc_program_cancel());
+}
+
+// Runs the task's script, if it has a graph and one. The first of these tasks is the chief.
+static tfc_status run_own_script(struct job *job) {
+  tfc_status s = NULL;
+  job->chief = true;
+  for (uint32_t r = 0; r < tfc_member_rank(job->member); r++)
+    if (tfc_member_is_client(job->member, r)) job->chief = false;
+  if (job->own.profile) TFC_RETURN_IF_ERROR(run_kinds_open(&job->setup, job->chief, &job->kinds));
+  TFC_RETURN_IF_ERROR(run_initialise(&job->setup));
+  TFC_RETURN_IF_ERROR(restore_for_scripts(job));
+  job->setup.kinds = job->kinds;
+  s = run_script(&job->setup);
+  job->setup.kinds = NULL;
+  job->stopped = tfc_status_code(s) == TFC_CANCELLED && atomic_load(tfc_program_cancel()) && run_keeps(&job->own);
+  return s;
+}
+
+// Keeps what --save-checkpoint and --profile ask for, when the scripts of all tasks have ended. What cannot be stored
+// of a profile is this task's loss alone: *out_code.
+static tfc_status keep_of_script(struct job *job, int *out_code) {
+  const bool stopped = atomic_load(tfc_program_cancel());
+  if (!job->runs || !job->own.script) return NULL;
+  if (job->own.save_checkpoint && job->chief && (!stopped || job->setup.steps))
+    TFC_RETURN_IF_ERROR(run_save_tasks(&job->setup, job->own.save_checkpoint, true));
+  if (!job->kinds) return NULL;
+  tfc_status s = run_kinds_store(job->kinds, &job->setup, stopped);
+  if (s) *out_code = tfc_program_fail(tfc_status_annotate(s, "%s", job->name));
+  return NULL;
 }
 
 static tfc_status open_session(struct job *job) {
@@ -225,10 +254,7 @@ static tfc_status open_session(struct job *job) {
 static tfc_status run_own(struct job *job) {
   if (!job->runs) return NULL;
   TFC_RETURN_IF_ERROR(open_session(job));
-  if (!job->own.script) return run_train(&job->setup, job->chief, &job->stopped);
-  TFC_RETURN_IF_ERROR(run_initialise(&job->setup));
-  TFC_RETURN_IF_ERROR(restore_for_scripts(job));
-  return run_script(&job->setup);
+  return job->own.script ? run_own_script(job) : run_train(&job->setup, job->chief, &job->stopped);
 }
 
 // Prints an error and ends the whole job.
@@ -282,6 +308,9 @@ int run_cluster(const struct run_options *o, char **argv) {
   }
   if (!s) run_finish_steps(o);
   if (!s) s = tfc_member_end(job.member, run_cut_off(o));
+  int lost = 0;
+  if (!s) s = keep_of_script(&job, &lost);
+  if (!stopped) stopped = lost;
   const bool failed = s != NULL;
   if (!failed && !job.runs && run_keeps(o) && atomic_load(tfc_program_cancel())) stopped = 130;
   code = failed ? fail(&job, s) : stopped;
@@ -299,6 +328,7 @@ int run_cluster(const struct run_options *o, char **argv) {
   tfc_devices_close(&devices);
   tfc_cluster_spec_deinit(&job.spec);
   tfc_placed_deinit(&job.placed);
+  run_kinds_free(job.kinds);
   free(job.graph), free(job.script), free(job.out), free(job.placement);
   return code;
 }

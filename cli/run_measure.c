@@ -498,7 +498,7 @@ tfc_status run_measure(struct run_setup *setup) {
   if (setup->options->wait) TFC_TRY(s, cli_measuring_lock(true, &m.lock));
   // checks that the database can be written before anything runs
   if (setup->options->profile && setup->options->wait)
-    TFC_TRY(s, run_traces_open(setup, tfc_program_cancel(), &m.store));
+    TFC_TRY(s, run_traces_open(setup, 0, tfc_program_cancel(), &m.store));
   else if (setup->options->profile)
     TFC_TRY(s, tfc_store_open(setup->options->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"},
                               &m.store));

@@ -200,11 +200,13 @@ out:
 // Why the run ended, which `tfc-report show` says.
 static tfc_status store_ending(const struct run_profile *r, struct tfc_store *store, int64_t run) {
   char text[160];
-  const int size =
-      snprintf(text, sizeof text,
-               r->interrupted ? "It was interrupted after %u of its %lld steps and %u of warm-up."
-                              : "It ended with the %u of %lld steps that it was to time, after %u of warm-up.",
-               r->steps, (long long)r->setup->options->steps, r->warmup);
+  int size = snprintf(text, sizeof text,
+                      r->interrupted ? "It was interrupted after %u of its %lld steps and %u of warm-up."
+                                     : "It ended with the %u of %lld steps that it was to time, after %u of warm-up.",
+                      r->steps, (long long)r->setup->options->steps, r->warmup);
+  if (r->what)
+    size = snprintf(text, sizeof text, "Its script %s. These are %u of its steps, those that are like %s.",
+                    r->interrupted ? "was interrupted" : "ended", r->steps, r->what);
   return tfc_store_set_state(store, run, "ending", (tfc_str){text, (size_t)size});
 }
 
@@ -218,7 +220,9 @@ tfc_status run_profile_store(const struct run_profile *r, struct tfc_quartiles q
   struct tfc_host host;
   struct units units = {0};
   char digest[65];
-  char *command = tfc_program_command_line();
+  char *line = tfc_program_command_line();
+  char *command = tfc_format("%s%s%s", line ? line : "tfc-run", r->what ? ", " : "", r->what ? r->what : "");
+  free(line);
   tfc_host_describe(&host);
   // The interrupt that ended the steps must not stop the storing of their results, which infers shapes again.
   tfc_interrupt_on(NULL);
@@ -290,7 +294,8 @@ tfc_status run_profile_store(const struct run_profile *r, struct tfc_quartiles q
   TFC_TRY(s, tfc_store_finish_measured(store, run, r->interrupted ? "interrupted" : "done"));
   TFC_TRY(s, tfc_store_commit(store));
   *out_run = run;
-  tfc_say("profile: run %lld in %s (tfc-report --db %s show %lld)", (long long)run, o->db, o->db, (long long)run);
+  tfc_say("profile:%s%s run %lld in %s (tfc-report --db %s show %lld)", r->what ? " " : "", r->what ? r->what : "",
+          (long long)run, o->db, o->db, (long long)run);
 out:
   units_deinit(&units);
   free(command);

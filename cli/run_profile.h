@@ -16,6 +16,7 @@ struct run_profile {
   const struct tfc_output *feeds; // [feed_count]
   const struct tfc_shape *feed_shapes;
   const struct tfc_tensor *values;
+  const char *what;                   // which steps of a script these are; NULL: they are not of a script
   uint32_t feed_count, steps, warmup; // steps: how many were timed; warmup: how many before them were not
   bool interrupted;
 };

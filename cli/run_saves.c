@@ -245,7 +245,7 @@ static tfc_status write_files(struct run_saves *s, int64_t steps, const struct t
   char *prefix = tfc_format("%s/model.ckpt-%lld", s->folder, (long long)steps);
   if (!prefix) return tfc_status_no_memory("a checkpoint");
   TFC_TRY(status, write_state_of_operations(s, prefix, unsaved));
-  TFC_TRY(status, run_variables_save(s->setup, prefix, &saved));
+  TFC_TRY(status, run_variables_save(s->setup, prefix, false, &saved));
   if (!s->kept_count || s->kept[s->kept_count - 1] != steps) {
     if (s->kept_count == RUN_SAVES_KEPT) { // rewrites `checkpoint` first, so that it never names a deleted checkpoint
       const int64_t oldest = s->kept[0];

@@ -20,6 +20,7 @@
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/run.h"
+#include "cli/run_kinds.h"
 #include "cli/untrusted.h"
 #include "runtime/base/array.h"
 #include "runtime/base/clock.h"
@@ -35,6 +36,8 @@ struct one_run { // one run of the script; its arrays are malloc'd
   uint32_t feed_count, fetch_count, target_count;
   int64_t deadline_ns;
   const char *error; // expected, or NULL
+  char name[64];     // "run 3", or "run 3, together 2"
+  bool beside;       // other runs run at the same time
   // Results.
   struct run_setup *setup;
   tfc_status status;
@@ -180,7 +183,9 @@ static void run_one(struct one_run *r) {
   struct tfc_run_options options = {.cancel = run_cut_off(r->setup->options),
                                     .deadline_ns = cli_untrusted_left(r->deadline_ns)};
   int64_t begin = tfc_now_ns();
-  r->status = run_step(r->setup, &spec, r->values, r->results, &options);
+  r->status = r->setup->kinds ? run_kinds_step(r->setup->kinds, r->setup, r->name, r->beside, &spec, r->values,
+                                               r->results, &options)
+                              : run_step(r->setup, &spec, r->values, r->results, &options);
   r->wall_us = (double)(tfc_now_ns() - begin) * 1e-3;
   r->ran = !r->status;
 }
@@ -377,6 +382,8 @@ static tfc_status run_entry(struct script *script, size_t index, const json_t *e
   for (uint32_t i = 0; i < count; i++) {
     struct one_run *r = &runs[i];
     if (together) snprintf(inside, sizeof inside, ", together %u", i), at.inside = inside;
+    snprintf(r->name, sizeof r->name, "run %zu%s", index, at.inside);
+    r->beside = together;
     TFC_TRY(s, read_run(&at, together ? json_array_get(together, i) : entry, r));
     r->folder = together ? tfc_format("%s/%zu/%u", script->setup->options->out, index, i)
                          : tfc_format("%s/%zu", script->setup->options->out, index);

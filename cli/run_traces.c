@@ -214,18 +214,21 @@ out:
   return s;
 }
 
-static tfc_status store_run(struct storing *w, struct tfc_quartiles q, bool stopped) {
+static tfc_status store_run(struct storing *w, const char *what, struct tfc_quartiles q, bool stopped) {
   const struct run_options *o = w->setup->options;
   const char *label = label_of(w);
   struct tfc_host host;
-  char digest[65], name[TFC_TASK_TEXT], command[TFC_TASK_TEXT + 4160];
+  char digest[65], name[TFC_TASK_TEXT];
   char *line = tfc_program_command_line();
   uint64_t transfers = 0;
-  tfc_host_describe(&host);
-  snprintf(command, sizeof command, "%s, %s", line ? line : "tfc-run", tfc_member_name(w->setup->member, name));
+  tfc_status s = NULL;
+  char *command = tfc_format("%s, %s%s%s", line ? line : "tfc-run", tfc_member_name(w->setup->member, name),
+                             what ? ", " : "", what ? what : "");
   free(line);
-  TFC_RETURN_IF_ERROR(cli_graph_digest(o->graph, digest));
-  TFC_RETURN_IF_ERROR(tfc_store_begin(w->store));
+  if (!command) TFC_TRY(s, tfc_status_no_memory("a profile"));
+  tfc_host_describe(&host);
+  TFC_TRY(s, cli_graph_digest(o->graph, digest));
+  TFC_TRY(s, tfc_store_begin(w->store));
   const struct tfc_store_run row = {.program = "tfc-run",
                                     .command = command,
                                     .graph = o->graph,
@@ -236,9 +239,9 @@ static tfc_status store_run(struct storing *w, struct tfc_quartiles q, bool stop
                                     .cpu_model = host.cpu_model,
                                     .blas_core = host.blas_core,
                                     .label = label};
-  TFC_RETURN_IF_ERROR(tfc_store_add_run(w->store, &row, &w->run));
-  TFC_RETURN_IF_ERROR(store_devices(w));
-  TFC_RETURN_IF_ERROR(store_nodes(w));
+  TFC_TRY(s, tfc_store_add_run(w->store, &row, &w->run));
+  TFC_TRY(s, store_devices(w));
+  TFC_TRY(s, store_nodes(w));
   if (w->traces->steps.count) transfers = w->traces->steps.data[w->traces->steps.count - 1].transfers.count;
   const struct tfc_store_placement placement = {.role = "baseline",
                                                 .name = "run",
@@ -255,24 +258,31 @@ static tfc_status store_run(struct storing *w, struct tfc_quartiles q, bool stop
                                                 .cost_s = NAN,
                                                 .at_s = NAN,
                                                 .transfers = transfers};
-  TFC_RETURN_IF_ERROR(tfc_store_add_placement(w->store, w->run, &placement, NULL, 0, &w->key));
-  TFC_RETURN_IF_ERROR(store_steps(w));
-  TFC_RETURN_IF_ERROR(store_totals(w));
-  TFC_RETURN_IF_ERROR(tfc_warnings_store(tfc_program_warnings(), w->store, w->run));
-  TFC_RETURN_IF_ERROR(tfc_store_finish_measured(w->store, w->run, stopped ? "interrupted" : "done"));
-  return tfc_store_commit(w->store);
+  TFC_TRY(s, tfc_store_add_placement(w->store, w->run, &placement, NULL, 0, &w->key));
+  TFC_TRY(s, store_steps(w));
+  TFC_TRY(s, store_totals(w));
+  TFC_TRY(s, tfc_warnings_store(tfc_program_warnings(), w->store, w->run));
+  TFC_TRY(s, tfc_store_finish_measured(w->store, w->run, stopped ? "interrupted" : "done"));
+  s = tfc_store_commit(w->store);
+out:
+  free(command);
+  return s;
 }
 
-tfc_status run_traces_open(const struct run_setup *setup, const _Atomic bool *cancel, struct tfc_store **out) {
+tfc_status run_traces_open(const struct run_setup *setup, int64_t quiet_ns, const _Atomic bool *cancel,
+                           struct tfc_store **out) {
   const char *db = setup->options->db;
   const struct tfc_store_options options = {.write = true, .purpose = "tfc-run"};
+  const int64_t loud = tfc_now_ns() + quiet_ns;
   bool told = false;
   char *lock = tfc_format("%s.lock", db);
   if (!lock) return tfc_status_no_memory("a profile");
   tfc_status s = tfc_store_open(db, &options, out);
   while (s && tfc_lock_held(lock)) {
-    if (!told) tfc_say("profile: %s; waiting", tfc_status_message(s));
-    told = true;
+    if (!told && tfc_now_ns() >= loud) {
+      tfc_say("profile: %s; waiting", tfc_status_message(s));
+      told = true;
+    }
     tfc_status_free(s);
     tfc_sleep_ns(100000000);
     s = atomic_load(cancel) ? tfc_status_make(TFC_CANCELLED, "stopped while another process writes to %s", db)
@@ -283,8 +293,9 @@ tfc_status run_traces_open(const struct run_setup *setup, const _Atomic bool *ca
   return s;
 }
 
-tfc_status run_traces_store(const struct run_traces *traces, const struct run_setup *setup,
+tfc_status run_traces_store(const struct run_traces *traces, const struct run_setup *setup, const char *what,
                             struct tfc_quartiles step_us, bool stopped) {
+  enum { QUIET_NS = 1000000000 }; // other tasks of this job may be storing theirs
   struct storing w = {.traces = traces, .setup = setup};
   const char *db = setup->options->db;
   int64_t lost = 0, off = 0;
@@ -299,9 +310,10 @@ tfc_status run_traces_store(const struct run_traces *traces, const struct run_se
   w.first = calloc(setup->tasks->tasks.count + 1, sizeof *w.first);
   w.producer = calloc(setup->graph->node_count + 1u, sizeof *w.producer);
   if (!w.first || !w.producer) TFC_TRY(s, tfc_status_no_memory("a profile"));
-  TFC_TRY(s, run_traces_open(setup, stopped ? tfc_program_cut_off() : tfc_program_cancel(), &w.store));
-  TFC_TRY(s, store_run(&w, step_us, stopped));
-  tfc_say("profile: run %lld in %s (tfc-report --db %s show %lld)", (long long)w.run, db, db, (long long)w.run);
+  TFC_TRY(s, run_traces_open(setup, QUIET_NS, stopped ? tfc_program_cut_off() : tfc_program_cancel(), &w.store));
+  TFC_TRY(s, store_run(&w, what, step_us, stopped));
+  tfc_say("profile:%s%s run %lld in %s (tfc-report --db %s show %lld)", what ? " " : "", what ? what : "",
+          (long long)w.run, db, db, (long long)w.run);
 out:
   tfc_store_close(w.store);
   free(w.first);

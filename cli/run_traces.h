@@ -13,12 +13,14 @@ struct run_traces {
 };
 // Takes the trace over, also if it fails.
 TFC_MUST_USE tfc_status run_traces_add(struct run_traces *traces, struct tfc_cluster_trace *step);
-// Waits while another process writes to the database. CANCELLED: `cancel` was set meanwhile.
-TFC_MUST_USE tfc_status run_traces_open(const struct run_setup *setup, const _Atomic bool *cancel,
+// Waits while another process writes to the database, and says so after `quiet_ns`. CANCELLED: `cancel` was set
+// meanwhile.
+TFC_MUST_USE tfc_status run_traces_open(const struct run_setup *setup, int64_t quiet_ns, const _Atomic bool *cancel,
                                         struct tfc_store **out);
-// `stopped`: a signal ended the steps.
+// `what`: which steps of this task these are, for people; NULL: there are no others. `stopped`: a signal ended the
+// steps.
 TFC_MUST_USE tfc_status run_traces_store(const struct run_traces *traces, const struct run_setup *setup,
-                                         struct tfc_quartiles step_us, bool stopped);
+                                         const char *what, struct tfc_quartiles step_us, bool stopped);
 void run_traces_deinit(struct run_traces *traces);
 
 #endif

@@ -221,7 +221,7 @@ static tfc_status store_profiles(const struct training *t) {
   tfc_status own = NULL;
   for (uint32_t r = 0; setup->options->profile && r < setup->tasks->tasks.count; r++) {
     if (r == tfc_member_rank(setup->member) && t->taken)
-      own = run_traces_store(&t->traces, setup, tfc_quartiles_of(t->times_us, t->taken), t->stopped);
+      own = run_traces_store(&t->traces, setup, NULL, tfc_quartiles_of(t->times_us, t->taken), t->stopped);
     tfc_status s = tfc_member_barrier(setup->member, "a profile is stored", run_cut_off(setup->options));
     if (!s) continue;
     tfc_status_free(own);
@@ -278,14 +278,9 @@ static tfc_status open_backups(struct training *t) {
 static tfc_status save_at_end(const struct training *t) {
   const struct run_setup *setup = t->setup;
   const char *prefix = setup->options->save_checkpoint;
-  size_t saved;
   if (!prefix) return NULL;
   TFC_RETURN_IF_ERROR(tfc_member_barrier(setup->member, "all steps are taken", run_cut_off(setup->options)));
-  if (t->chief) {
-    tfc_status s = run_variables_save(setup, prefix, &saved);
-    if (s) return tfc_status_annotate(s, "saving %s", prefix);
-    tfc_say("%s: %zu variables saved", prefix, saved);
-  }
+  if (t->chief) TFC_RETURN_IF_ERROR(run_save_tasks(setup, prefix, false));
   return tfc_member_barrier(setup->member, "variables are saved", run_cut_off(setup->options));
 }
 
@@ -372,7 +367,7 @@ tfc_status run_train(struct run_setup *setup, bool chief, bool *out_stopped) {
   struct training t = {.setup = setup, .chief = chief};
   if (chief && setup->options->profile) { // checks that the database can be written before anything runs
     struct tfc_store *store = NULL;
-    TFC_TRY(s, run_traces_open(setup, tfc_program_cancel(), &store));
+    TFC_TRY(s, run_traces_open(setup, 0, tfc_program_cancel(), &store));
     tfc_store_close(store);
   }
   TFC_TRY(s, infer(&t));

@@ -121,7 +121,30 @@ out:
   return s;
 }
 
-tfc_status run_variables_save(const struct run_setup *setup, const char *prefix, size_t *out_count) {
+static tfc_status fetch(const struct run_setup *setup, const struct tfc_output *outputs, size_t count,
+                        struct tfc_tensor *values) {
+  const struct tfc_run_spec spec = {.fetches = outputs, .fetch_count = (uint32_t)count};
+  return run_step(setup, &spec, NULL, values, &(struct tfc_run_options){.cancel = tfc_program_cut_off()});
+}
+
+// Fetches variables one by one, and keeps those that have a value.
+static tfc_status fetch_some(const struct run_setup *setup, const struct tfc_output *outputs, run_variables *all,
+                             struct tfc_tensor *values) {
+  size_t kept = 0;
+  for (size_t i = 0; i < all->count; i++) {
+    tfc_status s = fetch(setup, &outputs[i], 1, &values[kept]);
+    if (!s)
+      all->data[kept++] = all->data[i];
+    else if (tfc_status_code(s) == TFC_FAILED_PRECONDITION)
+      tfc_status_free(s);
+    else
+      return s;
+  }
+  all->count = kept;
+  return NULL;
+}
+
+tfc_status run_variables_save(const struct run_setup *setup, const char *prefix, bool some, size_t *out_count) {
   tfc_status s = NULL;
   run_variables all = {0};
   struct tfc_arena arena = {0};
@@ -142,10 +165,15 @@ tfc_status run_variables_save(const struct run_setup *setup, const char *prefix,
     if (v->value.node == TFC_NONE) TFC_TRY(s, cannot(v, "saved", "reads"));
     if (v->assign == TFC_NONE) TFC_TRY(s, cannot(v, "restored", "assigns"));
     fetches[i] = v->value;
-    items[i] = (struct tfc_checkpoint_item){.name = v->name, .tensor = &values[i]};
   }
-  const struct tfc_run_spec spec = {.fetches = fetches, .fetch_count = (uint32_t)all.count};
-  TFC_TRY(s, run_step(setup, &spec, NULL, values, &(struct tfc_run_options){.cancel = tfc_program_cut_off()}));
+  s = fetch(setup, fetches, all.count, values);
+  if (some && tfc_status_code(s) == TFC_FAILED_PRECONDITION) {
+    tfc_status_free(s);
+    s = fetch_some(setup, fetches, &all, values);
+  }
+  if (s) goto out;
+  for (size_t i = 0; i < all.count; i++)
+    items[i] = (struct tfc_checkpoint_item){.name = all.data[i].name, .tensor = &values[i]};
   TFC_TRY(s, tfc_checkpoint_join_parts(items, all.count, &arena));
   TFC_TRY(s, tfc_checkpoint_write(prefix, items, all.count));
   *out_count = all.count;

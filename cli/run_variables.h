@@ -24,8 +24,9 @@ TFC_MUST_USE tfc_status run_variables_find(const struct run_setup *setup, bool l
 // least one, and variables that it does not contain keep their values. Otherwise the error is INVALID_ARGUMENT.
 TFC_MUST_USE tfc_status run_variables_restore(const struct run_setup *setup, const char *prefix, bool all,
                                               size_t *out_restored, size_t *out_count);
-// Writes a checkpoint of the variables; *out_count: their number. A signal does not break it off
-// (tfc_program_finish_steps).
-TFC_MUST_USE tfc_status run_variables_save(const struct run_setup *setup, const char *prefix, size_t *out_count);
+// Writes a checkpoint of the variables; *out_count: their number. `some`: those without a value are left out, because
+// nothing has initialised them; otherwise one is an error. A signal does not break it off (tfc_program_finish_steps).
+TFC_MUST_USE tfc_status run_variables_save(const struct run_setup *setup, const char *prefix, bool some,
+                                           size_t *out_count);
 
 #endif

@@ -4,8 +4,10 @@
 
 #include "cli/device_list.h"
 #include "cli/json.h"
+#include "cli/measuring.h"
 #include "cli/program.h"
 #include "cli/run.h"
+#include "cli/run_kinds.h"
 #include "cli/untrusted.h"
 
 #define AT(member) .offset = offsetof(struct run_options, member)
@@ -211,12 +213,25 @@ static const struct tfc_program program = {
     .flag_count = sizeof flags / sizeof *flags,
 };
 
+// Stores what was recorded of a script, also if a signal ended it. Losing that is worse than the signal, so then that
+// is the error.
+static tfc_status store_script(const struct run_setup *setup, tfc_status s) {
+  if (!setup->kinds || (s && tfc_status_code(s) != TFC_CANCELLED)) return s;
+  tfc_status lost = run_kinds_store(setup->kinds, setup, s != NULL);
+  if (!lost) return s;
+  tfc_status_free(s);
+  return lost;
+}
+
 static tfc_status run(const struct run_options *o) {
   if (o->list_ops) return run_list_ops(o);
   if (o->shapes) return run_shapes(o);
   struct run_setup setup = {0};
+  struct tfc_lock *lock = NULL;
   tfc_status s = NULL;
   TFC_TRY(s, run_setup_open(o, &setup));
+  if (o->script && o->wait) TFC_TRY(s, cli_measuring_lock(true, &lock));
+  if (o->script && o->profile) TFC_TRY(s, run_kinds_open(&setup, true, &setup.kinds));
   if (o->script || o->checkpoint) TFC_TRY(s, run_initialise(&setup));
   TFC_TRY(s, run_restore(&setup, o->checkpoint));
   s = o->script ? run_script(&setup) : run_measure(&setup);
@@ -224,7 +239,10 @@ static tfc_status run(const struct run_options *o) {
     s = run_save(&setup, o->save_checkpoint);
   else if (o->save_checkpoint && tfc_status_code(s) == TFC_CANCELLED && atomic_load(tfc_program_cancel()))
     s = run_save_stopped(&setup, o->save_checkpoint, s);
+  s = store_script(&setup, s);
 out:
+  tfc_lock_release(lock);
+  run_kinds_free(setup.kinds);
   run_setup_close(&setup);
   return s;
 }
@@ -243,12 +261,8 @@ static int check(const struct run_options *o) {
   free(error);
   if (code >= 0) return code;
   if (o->cluster && o->common.untrusted) return tfc_flags_error(&program, "--cluster does not go with --untrusted");
-  if (o->cluster && o->save_checkpoint && o->script)
-    return tfc_flags_error(&program, "--cluster and --save-checkpoint do not go with --run");
   if (o->placement && o->replicas)
     return tfc_flags_error(&program, "--placement does not go with --replicas: towers are in the tasks of the job");
-  if (o->cluster && o->profile && o->script)
-    return tfc_flags_error(&program, "--cluster and --profile do not go with --run");
   if (!o->cluster && (o->supervise || o->restarts >= 0))
     return tfc_flags_error(&program, "--supervise and --restarts go with --cluster");
   if (o->save_every > 0 && !o->supervise)

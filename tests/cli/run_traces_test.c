@@ -79,7 +79,7 @@ static tfc_status store_traces(struct tfc_member *member, void *arg) {
   WANT(tfc_array_push(&second.transfers, moved));
   TFC_TRY(s, run_traces_add(&traces, &second));
   const struct tfc_quartiles q = {.q1 = 0.6, .median = 0.8, .q3 = 1};
-  TFC_TRY(s, run_traces_store(&traces, &setup, q, false));
+  TFC_TRY(s, run_traces_store(&traces, &setup, NULL, q, false));
   WANT(sqlite3_open(path, &db) == SQLITE_OK);
 #define ROWS(sql, expected)                                                                                            \
   do {                                                                                                                 \
@@ -128,7 +128,7 @@ static tfc_status store_traces(struct tfc_member *member, void *arg) {
   snprintf(file, sizeof file, "%s/abc", folder);
   const struct run_traces none = {0};
   o.graph = file;
-  TFC_TRY(s, run_traces_store(&none, &setup, q, true));
+  TFC_TRY(s, run_traces_store(&none, &setup, NULL, q, true));
   ROWS("SELECT run_id, state, graph_sha256 FROM run WHERE run_id = 2", // FIPS 180-2, appendix B.1
        "2|interrupted|ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   ROWS("SELECT p.steps, p.transfers FROM placement p WHERE p.run_id = 2", "0|0");
@@ -199,10 +199,10 @@ static void test_waiting(void **state) {
   pthread_t thread;
   assert_ok(tfc_lock_take(lock_path, "test", &lock));
   test_catch(&err, stderr);
-  assert_fails(run_traces_open(&setup, &cancel, &store), TFC_CANCELLED, "stopped while another process writes to ");
+  assert_fails(run_traces_open(&setup, 0, &cancel, &store), TFC_CANCELLED, "stopped while another process writes to ");
   cancel = false;
   assert_int_equal(pthread_create(&thread, NULL, give_back_later, lock), 0);
-  tfc_status s = run_traces_open(&setup, &cancel, &store);
+  tfc_status s = run_traces_open(&setup, 0, &cancel, &store);
   pthread_join(thread, NULL);
   test_caught_end(&err);
   assert_ok(s);
@@ -212,7 +212,7 @@ static void test_waiting(void **state) {
   const struct run_options nowhere = {.db = "/nowhere/at/all.db"};
   const struct run_setup other = {.options = &nowhere};
   test_catch(&err, stderr);
-  s = run_traces_open(&other, &cancel, &store);
+  s = run_traces_open(&other, 0, &cancel, &store);
   test_caught_end(&err);
   says("waiting", 0);
   assert_fails(s, TFC_DATA_LOSS, "/nowhere/at");

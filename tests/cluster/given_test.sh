@@ -1,5 +1,5 @@
 # Jobs of several tasks that restore a checkpoint (--checkpoint), run as a placement file says (--placement), and write a
-# checkpoint (--save-checkpoint) give the losses of one process that does the same. Scripts (--run) restore one, too.
+# checkpoint (--save-checkpoint) give the losses of one process that does the same. Scripts (--run) restore and write one, too.
 #
 #   given_test.sh BUILD_FOLDER
 build=$1
@@ -104,4 +104,23 @@ import struct, sys
 value, = struct.unpack("<f", open(sys.argv[1], "rb").read()[-4:])
 sys.exit(not any(abs(value - 0.9 ** n) < 1e-4 for n in range(4, 14)))  # 0.9 before training, and a factor of 0.9 each step
 END_OF_PYTHON
+
+# When all scripts have ended, the first task with one saves each variable once. 8 updates were made.
+adam=tests/cluster/golden/adam
+mpirun_here 3 "$run" --graph "$adam/graph.{job}.{task}.meta" --cluster ps=1,worker=2 --run "$adam/script.json" --out "$out/trained" \
+  --save-checkpoint "$out/scripts" >"$out/log" 2>&1 || fail 'saving after scripts'
+[ "$(grep -rh 'scripts: 12 variables saved' "$out/ranks" | wc -l)" = 1 ] || fail 'saving after scripts: not one of the tasks has saved'
+echo '{"runs": [{"fetches": ["global_step:0"]}]}' >"$out/read.json"
+"$run" --graph $adam/graph.worker.0.meta --checkpoint "$out/scripts" --run "$out/read.json" --out "$out/read" >"$out/log" 2>&1 ||
+  fail 'one process, after scripts'
+python3 -c 'import struct, sys; sys.exit(struct.unpack("<q", open(sys.argv[1], "rb").read()[-8:])[0] != 8)' "$out/read/0/global_step_0.npy" ||
+  fail 'saving after scripts: not 8 updates'
+# Variables that no script has initialised are not saved, as in one process.
+echo '{"runs": [{"targets": ["hidden1/bias/Assign"]}]}' >"$out/one.json"
+"$run" --graph examples/mlp.pb --run "$out/one.json" --out "$out/one" --save-checkpoint "$out/one" >"$out/log" 2>&1 || fail 'one variable'
+grep -q 'one: 1 variables saved' "$out/log" || fail 'one variable: another number'
+mpirun_here 2 "$run" --graph examples/mlp.pb --cluster worker=2 --placement "$out/placed.json" --run "$out/one.json" --out "$out/one2" \
+  --save-checkpoint "$out/one2" >"$out/log" 2>&1 || fail 'one variable of two tasks'
+cat "$out"/ranks/*/*/std* >"$out/log"
+grep -q 'one2: 1 variables saved' "$out/log" || fail 'one variable of two tasks: another number'
 echo 'a checkpoint, a placement and scripts over tasks: as one process'

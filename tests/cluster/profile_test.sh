@@ -5,9 +5,6 @@
 build=$1
 source tests/cluster/mpirun.sh
 golden=tests/cluster/golden
-"$build/bin/tfc-run" --graph x --cluster ps=1 --run s.json --out "$out/o" --profile 2>"$out/log"
-[ $? -eq 2 ] && grep -q -- '--profile do not go with --run' "$out/log" || fail '--run: no error'
-
 # One client, whose graph is in three tasks; then two clients, each with its own graph.
 mpirun_here 3 "$build/bin/tfc-run" --graph "$golden/towers_in_one_graph/graph.worker.0.meta" --cluster worker=3 --steps 4 \
   --profile --db "$out/db" >"$out/log" 2>&1 || fail 'towers: training failed'
@@ -17,9 +14,9 @@ for run in 1 2 3; do
   "$build/bin/tfc-report" --db "$out/db" trace $run --out "$out/$run.json" >"$out/log" 2>&1 || fail "run $run: no trace"
   "$build/bin/tfc-report" --db "$out/db" show $run --out "$out/report.$run" >"$out/log" 2>&1 || fail "run $run: no report"
 done
-# rows SQL: of the database.
+# rows SQL [DATABASE]
 rows() {
-  python3 -c 'import sqlite3, sys; [print(*r) for r in sqlite3.connect(sys.argv[1]).execute(sys.argv[2])]' "$out/db" "$1"
+  python3 -c 'import sqlite3, sys; [print(*r) for r in sqlite3.connect(sys.argv[1]).execute(sys.argv[2])]' "${2:-$out/db}" "$1"
 }
 # Every step has a row of each device that ran something, which counts what the operations' own rows say.
 busy() {
@@ -66,6 +63,30 @@ for run, own in (2, 0), (3, 1):
     assert steps == 3 and {d for d, _ in found} == {device("ps", 0), device("worker", own)}, set(found)
     assert any("ApplyAdam" in n for n in found[device("ps", 0), "op"])
 END
+
+# Scripts: what each task fetches is as without a profile, and the steps of one kind, with the same feeds, fetches and targets,
+# are a run of their own. The end of a run's command names the task and the first of these steps.
+mpirun_here 3 "$build/bin/tfc-run" --graph "$golden/adam/graph.{job}.{task}.meta" --cluster ps=1,worker=2 --run "$golden/adam/script.json" \
+  --out "$out/results" --profile --db "$out/scripts" >"$out/log" 2>&1 || fail 'scripts: the job failed'
+python3 tests/cluster/compare.py "$golden/adam" "$out/results" >"$out/log" 2>&1 || fail 'scripts: other values'
+kinds=$(rows "SELECT substr(r.command, instr(r.command, ', /job:') + 2), count(DISTINCT s.step), r.state FROM run r
+  JOIN v_step s USING (run_id) GROUP BY r.run_id ORDER BY 1" "$out/scripts" | tr '\n' ';')
+[ "$kinds" = '/job:worker/task:0, run 0 1 done;/job:worker/task:0, run 2 4 done;/job:worker/task:0, run 3 4 done;/job:worker/task:1, run 2 4 done;/job:worker/task:1, run 3 4 done;' ] ||
+  fail "scripts: kinds $kinds"
+[ "$(rows "SELECT count(*) FROM v_op WHERE node LIKE '%ApplyAdam' AND device LIKE '/job:ps/%'" "$out/scripts")" -ge 8 ] ||
+  fail 'scripts: no updates on the ps'
+for run in 1 2 3 4 5; do
+  "$build/bin/tfc-report" --db "$out/scripts" show $run --out "$out/report.scripts.$run" >"$out/log" 2>&1 || fail "scripts: run $run: no report"
+done
+
+# One process does the same. (Of a step without operations it has nothing to record.)
+"$build/bin/tfc-run" --graph "$golden/adam/graph.worker.0.meta" --run "$golden/adam/script.worker.0.json" --out "$out/one" --profile \
+  --db "$out/one.db" >"$out/log" 2>&1 || fail 'a script in one process: it failed'
+kinds=$(rows "SELECT substr(r.command, instr(r.command, 'one.db, ') + 8), count(DISTINCT s.step), r.state FROM run r
+  JOIN v_step s USING (run_id) GROUP BY r.run_id ORDER BY 1" "$out/one.db" | tr '\n' ';')
+[ "$kinds" = 'run 0 1 done;run 2 4 done;' ] || fail "a script in one process: kinds $kinds"
+"$build/bin/tfc-report" --db "$out/one.db" show 2 --out "$out/report.one" >"$out/log" 2>&1 || fail 'a script in one process: no report'
+grep -q 'Its script ended. These are 4 of its steps, those that are like run 2.' "$out/log" || fail 'a script in one process: no ending'
 
 # Labels of devices, and of the run, are those that the tasks' devices have.
 mpirun_here 3 "$build/bin/tfc-run" --graph "$golden/towers_in_one_graph/graph.worker.0.meta" --cluster worker=3 --steps 2 \
