@@ -262,6 +262,7 @@ def green(options):
 
 
 SHAPES = {"own": [8, 300], "product": [64, 64], "convolution": [2, 12, 12, 8]}
+FIRST = "channels first"  # as "convolution", with its channels before the positions
 
 
 def part_graph(kind):
@@ -275,7 +276,7 @@ def part_graph(kind):
         return node(name, "Const", [], {"dtype": "type: DT_INT32", "value":
                     f"tensor {{ dtype: DT_INT32 tensor_shape {{ dim {{ size: {len(values)} }} }} "
                     + " ".join(f"int_val: {v}" for v in values) + " }"})
-    shape = SHAPES[kind]
+    shape = SHAPES[kind] if kind != FIRST else [2, 8, 12, 12]
     of_float, lines = {"T": "type: DT_FLOAT"}, []
     lines.append(node("x", "Placeholder", [], {"dtype": "type: DT_FLOAT",
                                                "shape": "shape { " + " ".join(f"dim {{ size: {d} }}" for d in shape) + " }"}))
@@ -289,6 +290,8 @@ def part_graph(kind):
                   node("cut", "Slice", ["flat", "from", "size"], of_float | {"Index": "type: DT_INT32"}),
                   node("filter", "Reshape", ["cut", "form"], of_float | {"Tshape": "type: DT_INT32"})]
         how = of_float | {"strides": "list { i: 1 i: 1 i: 1 i: 1 }", "padding": 's: "SAME"'}
+        if kind == FIRST:
+            how["data_format"] = 's: "NCHW"'
         lines += [node("a", "Conv2D", ["x", "filter"], how), node("b", "Conv2D", ["a", "filter"], how)]
     lines += [integers("axes", *range(len(shape))), node("out", "Sum", ["b", "axes"], of_float | {"Tidx": "type: DT_INT32"})]
     return "\n".join(lines) + "\n"
@@ -422,6 +425,19 @@ def all_rewrites(options, graph):
            f" {median_of(every):.1f} us a step, {median_of(exact):.1f} with exact ones")
 
 
+def channels_first(options):
+    """Two convolutions with channels first, each by itself and as a chain that may keep channels last: near the CPU's sum."""
+    path = os.path.join(scratch(), "first.pbtxt")
+    with open(path, "w") as f:
+        f.write(part_graph(FIRST))
+    command = [os.path.join(options.bin, "tfc-run"), "--graph", path, "--fetch", "out:0", "--json", "--steps", "5", "--gpu-math", "float32"]
+    want, exact, every = (run([*command, "--devices", device, "--rewrites", which])
+                          for device, which in (("cpu:0", "exact"), ("gpu:0", "exact"), ("gpu:0", "all")))
+    for which, document in (("exact", exact), ("all", every)):
+        off = abs(document["fetched"]["out:0"] - want["fetched"]["out:0"]) / abs(want["fetched"]["out:0"])
+        expect(off <= 1e-3, f"channels first, --rewrites {which}: off by {off:.2g} (at most 1e-3), {median_of(document):.1f} us a step")
+
+
 def maths(options):
     others = set()
     for graph, *more in (("mlp",),) if options.quick else (("mlp",), ("rnnlm",), ("alexnet", "--batch", "8")):
@@ -431,6 +447,7 @@ def maths(options):
         expect(name in others, f"a loss in {name} is not the one in float32, so it was used")
     graph = "mlp" if options.quick else "transformer"
     attempt(f"{graph}: --rewrites all", all_rewrites, options, graph)
+    attempt(FIRST, channels_first, options)
 
 
 def torch_models():

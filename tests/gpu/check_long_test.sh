@@ -43,6 +43,14 @@ echo 0123456789abcdef >"$root/unpacked/commit"
   [ "$(grep -c 'the first failure, run again' "$root/broken.txt")" -eq 1 ] &&
   sed '1,/^-- the end of probe, which failed/d' "$root/broken.txt" | grep -q '^WRONG product, captured: exit -11' ||
   { tail -n 60 "$root/broken.txt"; echo "what failed is not told"; code=1; }
+# What the driver knows how to follow is not wrong: cuDNN takes a green stream only in its own context, flags are not written.
+FAKE_STRICT_CUDNN=1 FAKE_LOST_FLAGS=1 build/gpu/tests/gpu_probe_test basic libraries >"$root/strict.txt" &&
+  grep -q 'refused in the primary context' "$root/strict.txt" && grep -q 'a flag was not written' "$root/strict.txt" ||
+  { cat "$root/strict.txt"; echo "a refusal that the driver knows how to follow is called wrong"; code=1; }
+# What a test has measured is kept even if it is stopped.
+timeout -s KILL 20 build/gpu/tests/gpu_numerics_long_test gpu:0 losses=nmt "tuning=$root/stopped.db" >"$root/stopped.txt" 2>&1
+[ $? -eq 137 ] && python3 -c 'import sqlite3, sys; sys.exit(sqlite3.connect(sys.argv[1]).execute("SELECT COUNT(*) FROM v_tuning").fetchone()[0] == 0)' \
+  "$root/stopped.db" || { tail -n 5 "$root/stopped.txt"; echo "what a stopped test has measured is lost"; code=1; }
 # Where there is no gdb, the toolkit's shows the stack.
 mkdir -p "$root/toolkit/bin" "$root/no_gdb"
 printf '#!/bin/sh\necho "a stack of ${7##*/}"\n' >"$root/toolkit/bin/cuda-gdb"

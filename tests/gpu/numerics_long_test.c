@@ -7,8 +7,9 @@
 //
 // A pattern selects ops by name, and -pattern excludes them. After N seconds no further op is begun, and the test says
 // that time was up. FILE is a database of tfc's: the algorithms that the device's libraries chose are read from it, so
-// that they are not measured again; they are written to it at the end. With any of these arguments, the losses are not
-// tested. The second form tests only the losses of one example, which may be a large one.
+// that they are not measured again; they are written to it every few seconds, so that what a test has measured is known
+// even if the test is stopped. With any of these arguments, the losses are not tested. The second form tests only the
+// losses of one example, which may be a large one.
 //
 // The work is done in child processes: an op that loses the device, or hangs, is counted as wrong, and the next process
 // continues with the op after it. Without a GPU and without arguments, the test says so and passes; if the device in
@@ -17,6 +18,7 @@
 
 #include <fnmatch.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,7 @@
 #include "tests/common/sample.h"
 #include "tests/common/train.h"
 
+#define KEEP_NS 2000000000
 enum { OP_SECONDS = 120, LOSS_SECONDS = 120, NO_DEVICE = 4, LOST = 5 };
 struct progress { // shared by the parent and its child processes
   size_t next;    // index of the next op
@@ -165,9 +168,42 @@ static const char *tuning_file(void) {
     if (!strncmp(*o, "tuning=", 7)) return *o + 7;
   return NULL;
 }
-static void take_tuning(const struct tfc_device_driver *driver) {
+static const struct tfc_device_driver *driver; // of the device that is tested
+
+static tfc_status write_tuning(const char *lines) {
+  tfc_status s = NULL;
+  struct tfc_store *store = NULL;
+  TFC_TRY(s, tfc_store_open(tuning_file(), &(struct tfc_store_options){.write = true, .purpose = "numerics"}, &store));
+  TFC_TRY(s, tfc_store_begin(store));
+  TFC_TRY(s, tfc_store_put_tuning(store, lines));
+  TFC_TRY(s, tfc_store_commit(store));
+out:
+  tfc_store_close(store);
+  return s;
+}
+static tfc_status keep_tuning(void) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static size_t kept; // characters
+  tfc_status s = NULL;
+  pthread_mutex_lock(&lock);
+  char *lines = tuning_file() && driver->tuning ? driver->tuning() : NULL;
+  if (lines && strlen(lines) > kept && !(s = write_tuning(lines))) kept = strlen(lines);
+  free(lines);
+  pthread_mutex_unlock(&lock);
+  return s;
+}
+static void *go_on_keeping(void *unused) { // until the process ends
+  for (;;) {
+    tfc_sleep_ns(KEEP_NS);
+    tfc_status_free(keep_tuning());
+  }
+  return unused;
+}
+static void take_tuning(void) {
   struct tfc_store *store = NULL;
   char *lines = NULL;
+  pthread_t keeper;
+  if (tuning_file() && !pthread_create(&keeper, NULL, go_on_keeping, NULL)) pthread_detach(keeper);
   if (!tuning_file() || access(tuning_file(), R_OK) || !driver->set_tuning) return;
   assert_ok(tfc_store_open(tuning_file(), &(struct tfc_store_options){0}, &store));
   assert_ok(tfc_store_get_tuning(store, &lines));
@@ -176,15 +212,6 @@ static void take_tuning(const struct tfc_device_driver *driver) {
   print_message("%d algorithms are known from %s\n", count, tuning_file());
   driver->set_tuning(lines);
   free(lines);
-  tfc_store_close(store);
-}
-static void keep_tuning(const char *lines) {
-  struct tfc_store *store = NULL;
-  if (!tuning_file() || !lines) return;
-  assert_ok(tfc_store_open(tuning_file(), &(struct tfc_store_options){.write = true, .purpose = "numerics"}, &store));
-  assert_ok(tfc_store_begin(store));
-  assert_ok(tfc_store_put_tuning(store, lines));
-  assert_ok(tfc_store_commit(store));
   tfc_store_close(store);
 }
 
@@ -216,7 +243,7 @@ static void samples(void **state) {
   (void)state;
   size_t count = 0;
   const struct tfc_op_def *const *list = tfc_op_list(&count);
-  take_tuning(gpu.devices[0]->driver);
+  take_tuning();
   while (progress->next < count) {
     const struct tfc_op_def *def = list[progress->next++];
     const uint32_t never = TFC_OP_HOST | TFC_OP_ASYNC | TFC_OP_SAVES | TFC_OP_FUNCTIONAL | TFC_OP_NOP |
@@ -243,10 +270,10 @@ static void samples(void **state) {
       print_message("on the host: %s\n", def->name);
     }
   }
-  char *tuning = gpu.devices[0]->driver->tuning ? gpu.devices[0]->driver->tuning() : NULL;
+  char *tuning = driver->tuning ? driver->tuning() : NULL;
   for (const char *line = tuning; line && (line = strchr(line, '\n')); line++) progress->convolutions++;
-  keep_tuning(tuning);
   free(tuning);
+  assert_ok(keep_tuning());
 }
 
 static const struct loss {
@@ -258,18 +285,15 @@ static const struct loss {
               {"transformer", {0}, true}, {"resnet50", {0}, true},           {"inception_v3", {0}, true}};
 enum { LOSSES = sizeof losses / sizeof *losses };
 static size_t loss_index;
-static const struct tfc_device_driver *driver; // of the device that is closed until the example has opened it again
 static void loss(void **state) {
   (void)state;
   alarm(patience(LOSS_SECONDS));
   struct train_options with = losses[loss_index].options;
   with.devices = device_name;
   with.tolerance = 1e-3;
-  take_tuning(driver);
+  take_tuning();
   train_example(losses[loss_index].name, &with);
-  char *tuning = driver->tuning ? driver->tuning() : NULL;
-  keep_tuning(tuning);
-  free(tuning);
+  assert_ok(keep_tuning());
 }
 
 // --- Processes -----------------------------------------------------------------------------------------------------
@@ -289,8 +313,8 @@ static void close_devices(void) {
 
 static int child(const char *what) {
   if (!open_devices()) return NO_DEVICE;
+  driver = gpu.devices[0]->driver;
   if (strcmp(what, "samples") != 0) { // the losses: train_example opens its own devices
-    driver = gpu.devices[0]->driver;
     close_devices();
     loss_index = (size_t)atoi(what);
     const struct CMUnitTest tests[] = {cmocka_unit_test(loss)};

@@ -117,19 +117,27 @@ static void events(struct place *p, const struct tfc_cuda_partition *green) {
   DO(api->event_destroy(end));
 }
 
-// A stream writes a flag when it has done what came before; the host sees it without asking CUDA.
+// A stream writes a flag when it has done what came before; the host sees it without asking CUDA. Whether it does is a
+// question: where it does not, the driver asks for events (runtime/device/cuda/flag.h).
 static void flags(struct place *p) {
   uint32_t *flag = p->host;
   const int64_t begin = tfc_now_ns();
   __atomic_store_n(flag, 0, __ATOMIC_RELEASE);
   (void)api->set(p->a, 1, BYTES, p->stream);
-  if (DO(api->write_flag(p->stream, flag, 7))) return;
+  const int error = api->write_flag(p->stream, flag, 7);
+  if (error) {
+    printf("      flags are refused, events are asked for: %s\n", api->error_text(error));
+    (void)api->last_error();
+    return;
+  }
   while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != 7 && tfc_now_ns() - begin < 1000000000) continue;
   const int64_t seen = tfc_now_ns();
   DO(api->stream_synchronize(p->stream));
-  printf("      the flag was seen after %.1f us, the stream's end after %.1f us\n", 1e-3 * (double)(seen - begin),
-         1e-3 * (double)(tfc_now_ns() - begin));
-  expect(*flag == 7 && seen - begin < 1000000000, "a stream writes a flag in pinned memory");
+  if (*flag == 7)
+    printf("      the flag was seen after %.1f us, the stream's end after %.1f us\n", 1e-3 * (double)(seen - begin),
+           1e-3 * (double)(tfc_now_ns() - begin));
+  else
+    printf("      a flag was not written, events are asked for\n");
 }
 
 // Prints the versions of the plug-in's libraries.
@@ -228,19 +236,29 @@ static void green(void) {
   for (int i = 0; i < PARTS; i++) DO(api->unsplit(&parts[i]));
 }
 
-// Makes a cuDNN handle on one stream and moves it to another one, as a capture does.
+// Makes a cuDNN handle on one stream and moves it to another one, as a capture does. Whether a handle takes a green
+// context's stream while the primary context is current is a question, as for events: where it does not, everything is
+// done with the green context current (runtime/device/cuda/libraries.c).
 static void cudnn_on(const struct tfc_cuda_partition *partition, const char *what) {
   const char *text = "?";
   struct cudnnContext *cudnn = NULL;
   tfc_cuda_stream streams[2] = {0};
+  bool pushed = false;
   for (int i = 0; i < 2; i++) DO(api->stream_create(partition, &streams[i]));
-  expect(!api->cudnn_create(streams[0], &cudnn, &text), what);
+  int error = api->cudnn_create(streams[0], &cudnn, &text);
+  if (error && partition && api->push) {
+    printf("      refused in the primary context: %s\n", text);
+    pushed = !DO(api->push(partition));
+    error = api->cudnn_create(streams[0], &cudnn, &text);
+  }
+  expect(!error, what);
   if (!cudnn) printf("      %s\n", text);
   if (cudnn) {
     expect(!api->cudnn_stream(cudnn, streams[1]), "cudnnSetStream");
     expect(!api->cudnn_stream(cudnn, streams[0]), "cudnnSetStream, back");
     expect(!api->cudnn_destroy(cudnn), "cudnnDestroy");
   }
+  if (pushed) DO(api->pop());
   for (int i = 0; i < 2; i++) DO(api->stream_destroy(streams[i]));
 }
 
@@ -250,12 +268,9 @@ static void libraries(void) {
   struct tfc_cuda_partition parts[2] = {0};
   int granularity = 0, total = 0;
   DO(api->enter(0));
-  if (!api->blaslt_create) {
-    printf("      there are none\n");
-    return;
-  }
-  expect(!api->blaslt_create(&blaslt, &text), "cublasLtCreate");
-  if (!blaslt) printf("      %s\n", text);
+  if (!api->blaslt_create) printf("      there is no cuBLASLt\n");
+  if (api->blaslt_create) expect(!api->blaslt_create(&blaslt, &text), "cublasLtCreate");
+  if (api->blaslt_create && !blaslt) printf("      %s\n", text);
   if (blaslt) expect(!api->blaslt_destroy(blaslt), "cublasLtDestroy");
   if (!api->cudnn_create) {
     printf("      built without cuDNN\n");
