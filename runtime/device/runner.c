@@ -148,23 +148,26 @@ static tfc_status run_to_end(struct call *c) {
   return end->status;
 }
 
-static tfc_status run_and_finish(struct call *c) {
-  struct finishing *f = c->finishing;
-  if (c->completion) return run_to_end(c);
-  if (!f) return c->run(&c->ctx);
+// Runs an operation and what follows on its output 0.
+static tfc_status run_finished(const struct call *c, struct tfc_kernel_ctx *ctx, struct finishing *f) {
   for (uint32_t i = 0; i < f->finish->input_count; i++)
-    if (f->finish->from[i] != TFC_NONE) f->inputs[i] = c->ctx.inputs[f->finish->from[i]]->data;
+    if (f->finish->from[i] != TFC_NONE) f->inputs[i] = ctx->inputs[f->finish->from[i]]->data;
   f->base.done = false;
   f->base.last = tfc_chain_last_pass(f->finish, f->inputs, &f->last) ? &f->last : NULL;
-  TFC_RETURN_IF_ERROR(c->run(&c->ctx));
-  struct tfc_tensor *y = c->ctx.outputs[0];
-  if (!tfc_shape_equal(&y->shape, &f->finish->before))
+  TFC_RETURN_IF_ERROR(c->run(ctx));
+  struct tfc_tensor *y = ctx->outputs[0];
+  if (!tfc_shape_equal(&y->shape, f->finish->pool ? &f->finish->after : &f->finish->before))
     return tfc_status_make(TFC_INTERNAL, "the output has another shape than when the step was planned");
   struct finish_job job = {&f->base, y->data};
   const int64_t columns = f->finish->columns, rows = tfc_tensor_elements(y) / columns;
-  if (!f->base.done) tfc_kernel_parallel_for(&c->ctx, rows, 16384 / columns + 1, finish_range, &job);
+  if (!f->base.done) tfc_kernel_parallel_for(ctx, rows, 16384 / columns + 1, finish_range, &job);
   y->shape = f->finish->after;
   return NULL;
+}
+
+static tfc_status run_and_finish(struct call *c) {
+  if (c->completion) return run_to_end(c);
+  return c->finishing ? run_finished(c, &c->ctx, c->finishing) : c->run(&c->ctx);
 }
 
 // --- Preparing ---------------------------------------------------------------------------------------------------
@@ -178,6 +181,7 @@ static tfc_status choose(struct tfc_runner *r, struct tfc_prepared *p, const str
     return NULL;
   }
   struct tfc_prepare_ctx base = tfc_segment_prepare_ctx(g, op, &p->arena);
+  base.pool = op->finish ? op->finish->pool : NULL;
   tfc_str name = tfc_str_from(op->def->name);
   const struct tfc_cpu_kernel *k = NULL;
   while (r->fast_kernels && (k = tfc_cpu_kernel_next(name, tfc_node_main_type(g, n), k))) {
@@ -198,6 +202,9 @@ static tfc_status choose(struct tfc_runner *r, struct tfc_prepared *p, const str
   if (!op->def->kernel)
     return tfc_status_make(TFC_UNIMPLEMENTED, "node '%.*s': op %s has no kernel on %s; feed its outputs instead",
                            TFC_STR_ARG(n->name), op->def->name, r->device->info.name);
+  if (base.pool)
+    return tfc_status_make(TFC_INTERNAL, "node '%.*s': no kernel of %s pools its result", TFC_STR_ARG(n->name),
+                           op->def->name);
   tfc_status s = tfc_kernel_prepare(&base);
   if (s) return tfc_status_annotate(s, "node '%.*s' (%s)", TFC_STR_ARG(n->name), op->def->name);
   c->run = op->def->kernel;
@@ -553,7 +560,18 @@ void tfc_runner_run(struct tfc_runner *r, struct tfc_prepared *p, struct tfc_ste
   tfc_account_enter(before);
 }
 
-// A launch has the caller's tensors instead of the segment's slots, so it uses a copy of the call on the stack.
+// Several threads may launch one operation, so each has its own struct finishing.
+static tfc_status launch_finished(const struct call *c, struct tfc_kernel_ctx *ctx) {
+  struct finishing f = {.base.rows = finish_rows, .finish = c->finishing->finish};
+  const uint32_t count = ctx->input_count;
+  ctx->finish = &f.base, ctx->input_count = f.finish->own;
+  tfc_status s = run_finished(c, ctx, &f);
+  ctx->finish = NULL, ctx->input_count = count;
+  return s;
+}
+
+// A launch has the caller's tensors instead of the segment's slots, so it uses a copy of the call on the stack. An
+// operation on which a chain follows is launched only in the host's own memory.
 tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint32_t index, struct tfc_kernel_ctx *ctx) {
   struct call *c = &p->calls[index];
   ctx->state = c->ctx.state;
@@ -568,7 +586,7 @@ tfc_status tfc_runner_launch(struct tfc_runner *r, struct tfc_prepared *p, uint3
       ctx->env = &env;
     }
     struct tfc_memory_account *before = tfc_account_enter(r->memory->account);
-    tfc_status s = c->run(ctx);
+    tfc_status s = c->finishing ? launch_finished(c, ctx) : c->run(ctx);
     tfc_account_enter(before);
     if (__builtin_expect(s != NULL, 0))
       return tfc_op_error(s, ctx->graph, ctx->node, r->device, ctx->inputs, ctx->input_count);

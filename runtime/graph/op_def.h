@@ -175,6 +175,8 @@ typedef enum tfc_plan_trait {
   TFC_PLAN_SPLIT,         // input 1, divided along dimension input 0 into outputs of one size
   TFC_PLAN_SPLIT_SIZES,   // input 0, divided along dimension input 2 into outputs of the sizes in input 1
   TFC_PLAN_CONCAT,        // the inputs but the last, one behind the other along the dimension in the last
+  TFC_PLAN_RECTIFY_LEAKY, // as RECTIFY, but instead of 0 the elements times the attribute `alpha`
+  TFC_PLAN_MAXIMA,        // of the windows over input 0 that the attributes describe (nn_pool.h)
 } tfc_plan_trait;
 
 #define TFC_TYPE_BIT(t) (1u << (t))

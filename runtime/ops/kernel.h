@@ -35,6 +35,9 @@ struct tfc_prepare_ctx {
   struct tfc_arena *arena;                      // lives as long as the plan
   void *state;                                  // out: passed to the kernel as ctx->state
   void (*release)(void *state);                 // out, optional: called when the plan is freed
+  // Of a convolution: its output 0 is not its result, on which ctx->finish follows, but that result's maxima
+  // (nn_pool.h). A kernel that cannot do so declines. NULL: the result itself.
+  const struct tfc_pool *pool;
 };
 
 // Services that the executor fills in for kernels. Each device thread has its own.

@@ -7,13 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// y becomes ((y - center) * factor + shift) + tensor, and then 0 if it is not above 0 (`relu`), or 6 if it is above 6
-// (`six`). What is NULL or false is left out. Each operation rounds by itself, so the bits are those of the operations
-// one after the other.
+// y becomes ((y - center) * factor + shift) + tensor, and then 0 if it is not above 0 (`relu`), 6 if it is above 6
+// (`six`), or y * slope if it is not above 0 (`leaky`). What is NULL or false is left out. Each operation rounds by
+// itself, so the bits are those of the operations one after the other.
 struct tfc_last_pass {
   const float *center, *factor, *shift; // an element for each column
   const float *tensor;                  // an element for each element of the output
-  bool relu, six;
+  bool relu, six, leaky;                // `leaky` excludes the other two
+  float slope;
 };
 
 // Where a tile of the output lies: `at` elements behind the output's first one, with `step` elements from row to row,
@@ -43,6 +44,9 @@ struct tfc_last_tile {
     if (pass_->six)                                                                                                    \
       UNROLLED for (int r_ = 0; r_ < (rows); r_++) UNROLLED for (int q_ = 0; q_ < (vectors); q_++) VALUE(r_, q_) =     \
           TFC_LAST_CHOOSE_(vector, VALUE(r_, q_) > 6, (vector){0} + 6, VALUE(r_, q_));                                 \
+    if (pass_->leaky)                                                                                                  \
+      UNROLLED for (int r_ = 0; r_ < (rows); r_++) UNROLLED for (int q_ = 0; q_ < (vectors); q_++) VALUE(r_, q_) =     \
+          TFC_LAST_CHOOSE_(vector, VALUE(r_, q_) > 0, VALUE(r_, q_), VALUE(r_, q_) * pass_->slope);                    \
   } while (0)
 #define TFC_LAST_EACH_(operand, rows, vectors, vector, lanes, UNROLLED, computation)                                   \
   UNROLLED for (int q_ = 0; q_ < (vectors); q_++) {                                                                    \

@@ -5,6 +5,7 @@
 #include "runtime/ops/element_types.h"
 #include "runtime/ops/gradient.h"
 #include "runtime/ops/math_vector.h"
+#include "runtime/ops/nn_leaky.h"
 #include "runtime/ops/row.h"
 
 enum { GRAIN = 32768 };
@@ -191,6 +192,23 @@ LOOP_BINARY(relu_grad, RELU_GRAD)
 LOOP_UNARY(relu6, RELU6)
 LOOP_BINARY(relu6_grad, RELU6_GRAD)
 
+OPS_CLONES static void loop_leaky_relu(const void *xv, int64_t x_step, const void *alphas, int64_t alpha_step, void *yv,
+                                       int64_t n) {
+  const float *x = xv, *a = alphas;
+  float *y = yv;
+  if (x_step && !alpha_step) {
+    const float alpha = *a;
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] > 0 ? x[i] : x[i] * alpha;
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    const float v = x[i * x_step];
+    y[i] = v > 0 ? v : v * a[i * alpha_step];
+  }
+}
+static tfc_binary_loop *const binary_leaky_relu[TFC_DTYPE_COUNT] = {[TFC_FLOAT] = loop_leaky_relu};
+const struct tfc_elementwise tfc_leaky_relu_loops = {.binary = binary_leaky_relu};
+
 // --- Gradients ---------------------------------------------------------------------------------------------------
 // dx = <Op>Grad(dy, y) or <Op>Grad(dy, x). A gradient op is linear in its first input, whose gradient is therefore the
 // same op again; the second input's gradient is 0 if the activation is piecewise linear.
@@ -293,6 +311,7 @@ static const struct tfc_op_def nn_activation_rows[] = {
      .elementwise = &loops_relu6_grad,
      ROW(cost_one, OPS_BITS(OPS_REALS), relu6_grad, grad_of_relu6_grad, SAMPLES_GRAD)},
     {.name = "LeakyRelu",
+     .plan_trait = TFC_PLAN_RECTIFY_LEAKY,
      .inputs = "features: T",
      .outputs = "activations: T",
      .attrs = "alpha: float = 0.20000000298023224, T: {half, bfloat16, float, double} = float",

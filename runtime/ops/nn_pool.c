@@ -151,6 +151,22 @@ static void pool_rows_anyhow(void *arg, int64_t begin, int64_t end) {
   pool_by_strides(p, begin, end, p->x.channel_stride, p->y.channel_stride, p->w.channel_size);
 }
 
+tfc_status tfc_pool_of_node(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *x,
+                            struct tfc_pool *out, struct tfc_shape *out_y) {
+  struct tfc_pool p = {.dtype = TFC_FLOAT};
+  TFC_RETURN_IF_ERROR(tfc_window_read(g, n, tfc_pool_rank(n), &p.w));
+  if (x->rank != p.w.spatial + 2) return tfc_status_make(TFC_INVALID_ARGUMENT, "an image of another rank");
+  TFC_RETURN_IF_ERROR(output_shape(&p.w, x, p.before, out_y));
+  tfc_image_of(&p.w, x, &p.x);
+  tfc_image_of(&p.w, out_y, &p.y);
+  *out = p;
+  return NULL;
+}
+
+void tfc_pool_maxima(struct tfc_pool *p, int64_t begin, int64_t end) {
+  (p->y.channels % LANES ? pool_rows : max_rows)(p, begin, end);
+}
+
 static tfc_status pool(struct tfc_kernel_ctx *ctx) {
   struct tfc_pool p;
   struct tfc_shape ys;
@@ -311,6 +327,7 @@ void tfc_pool_cost(const struct tfc_graph *g, const struct tfc_node *n, const st
 #define SAMPLES_3D "float[2,4,5,5,3] {ksize=[1,2,2,2,1], strides=[1,2,2,2,1], padding='SAME'}"
 static const struct tfc_op_def nn_pool_rows[] = {
     {.name = "MaxPool",
+     .plan_trait = TFC_PLAN_MAXIMA,
      .inputs = "input: T",
      .outputs = "output: T",
      .attrs = "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8} = float, ksize: "
@@ -327,6 +344,7 @@ static const struct tfc_op_def nn_pool_rows[] = {
      POOL(OPS_BITS(OPS_FLOATS), grad_of_avg_pool),
      .samples = SAMPLES},
     {.name = "MaxPool3D",
+     .plan_trait = TFC_PLAN_MAXIMA,
      .inputs = "input: T",
      .outputs = "output: T",
      .attrs = "ksize: list(int) >= 5, strides: list(int) >= 5, padding: {'SAME', 'VALID'}, data_format: {'NDHWC', "

@@ -24,6 +24,11 @@ TFC_MUST_USE tfc_status tfc_pool_prepare(struct tfc_prepare_ctx *ctx); // a row'
 // Describes the pooling of an image of shape `x` by the kernel's node; *out_y: the shape that it gives.
 TFC_MUST_USE tfc_status tfc_pool_describe(struct tfc_kernel_ctx *ctx, const struct tfc_shape *x, tfc_dtype dtype,
                                           struct tfc_pool *p, struct tfc_shape *out_y);
+// Describes the pooling of float32 images of shape `x` by a node whose window is in its attributes.
+TFC_MUST_USE tfc_status tfc_pool_of_node(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *x,
+                                         struct tfc_pool *out, struct tfc_shape *out_y);
+// Writes maxima of float32 with channels last, not pooled over: output positions [begin, end). Any thread.
+void tfc_pool_maxima(struct tfc_pool *p, int64_t begin, int64_t end);
 // Finds the index of each maximum, with channels last, within the batch: for images [begin, end) of the struct tfc_pool
 // `arg`. Writes the maxima, too, if `out` is set.
 void tfc_pool_argmax(void *arg, int64_t begin, int64_t end);

@@ -370,13 +370,15 @@ static void last_passes_are_separate_operations(void **state) {
     const struct runs runs = {{.pack = pack_runs, .find = find_runs, .pieces = pieces, .length = length}, a};
     struct tfc_gemm_product p = {.a = a, .source = source ? &runs.source : NULL, .packed_b = packed, .k = k};
     tfc_gemm_run(&p, 1, n, want, n, false, 0, m, 0, tfc_gemm_panels(n), scratch);
-    const uint64_t parts = tfc_random_below(&r, 64);
+    const uint64_t parts = tfc_random_below(&r, 128);
     const struct tfc_last_pass last = {.center = parts & 1 ? rows[0] : NULL,
                                        .factor = parts & 2 ? rows[1] : NULL,
                                        .shift = parts & 4 ? rows[2] : NULL,
                                        .tensor = parts & 8 ? tensor : NULL,
-                                       .relu = parts & 16,
-                                       .six = (parts & 48) == 48};
+                                       .relu = (parts & 80) == 16,
+                                       .six = (parts & 112) == 48,
+                                       .leaky = (parts & 80) == 80,
+                                       .slope = parts & 32 ? -0.3f : 0.1f};
     for (int64_t i = 0; i < m * n; i++) {
       volatile float v = want[i]; // each operation is rounded
       if (last.center) v = v - rows[0][i % n];
@@ -385,6 +387,7 @@ static void last_passes_are_separate_operations(void **state) {
       if (last.tensor) v = v + tensor[i];
       if (last.relu && v <= 0) v = 0;
       if (last.six && v > 6) v = 6;
+      if (last.leaky && !(v > 0)) v = v * last.slope;
       want[i] = v;
     }
     p.last = &last;

@@ -1,6 +1,6 @@
-// Tests chains that become part of the convolution or product that they read. They must give the same bits as single
-// operations, for random shapes, on one core and on several. Also tests the cases in which they must stay operations of
-// their own.
+// Tests chains and pools that become part of the convolution or product that they read. They must give the same bits as
+// single operations, for random shapes, on one core and on several. Also tests the cases in which they must stay
+// operations of their own.
 #include "tests/common/test.h"
 
 #include <stdlib.h>
@@ -88,6 +88,11 @@ static struct tfc_output product(struct made *m, struct tfc_shape *shape) {
   return tfc_add(m->b, kind == 2 ? "Conv2D" : "DepthwiseConv2dNative", NULL, in, 2, attrs, 2);
 }
 
+static struct tfc_output leaky(struct made *m, struct tfc_output y) {
+  struct tfc_attr alpha = tfc_attr_float("alpha", (double)(float)((double)tfc_random_below(m->random, 15) / 10 - 0.4));
+  return tfc_add(m->b, "LeakyRelu", NULL, &y, 1, &alpha, tfc_random_below(m->random, 4) != 0);
+}
+
 // Adds operations that follow on y: a bias or a normalisation, an activation, a residual.
 static struct tfc_output follow(struct made *m, struct tfc_output y, const struct tfc_shape *shape) {
   struct tfc_random *r = m->random;
@@ -171,6 +176,39 @@ static void the_same_bits(void **state) {
   assert_in_range(merged, 100, 120); // operations on a single element are not merged
 }
 
+// A leaky rectifier becomes part of the product as the others do. On its own, or where something else reads what it
+// reads, it is an operation as before.
+static void leaky_rectifiers(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 17);
+  for (int round = 0; round < 60; round++) {
+    struct made m = begin(&r);
+    struct tfc_shape shape;
+    struct tfc_output y = product(&m, &shape), fetches[2];
+    const struct tfc_shape row = TFC_SHAPE(shape.dims[shape.rank - 1]);
+    const int how = round % 6;
+    if (how == 0) {
+      fetches[0] = leaky(&m, y);
+      compare(&m, fetches, 1);
+      continue;
+    }
+    fetches[1] = y = tfc_add2(m.b, "BiasAdd", y, weight(&m, row));
+    if (how == 1) {
+      fetches[0] = leaky(&m, y);
+      compare(&m, fetches, 2);
+      continue;
+    }
+    if (how == 2) y = tfc_add2(m.b, "AddV2", y, fed(&m, shape));
+    y = leaky(&m, y);
+    if (how == 3) y = tfc_add2(m.b, "Mul", y, weight(&m, row));
+    if (how == 4) y = leaky(&m, y);
+    const bool several = tfc_shape_elements(&shape) > 1; // operations on a single element are not merged
+    const uint32_t ops = compare(&m, &y, 1);
+    if (several) assert_int_equal(ops, 1);
+  }
+}
+
 // What kernels compute before they write an element: a normalisation or a bias, a residual, a rectifier. Factors are
 // large, so that some elements are above 6, and shapes are wider than a panel.
 static void last_passes(void **state) {
@@ -191,9 +229,67 @@ static void last_passes(void **state) {
     y = tfc_add2(m.b, parts & 2 ? "BiasAdd" : "AddV2", y, weight(&m, row));
     if (parts & 4)
       y = tfc_random_below(&r, 2) ? tfc_add2(m.b, "AddV2", y, fed(&m, shape)) : tfc_add2(m.b, "Add", fed(&m, shape), y);
-    if (parts & 8) y = tfc_add1(m.b, tfc_random_below(&r, 2) ? "Relu" : "Relu6", y);
+    if (parts & 8)
+      y = tfc_random_below(&r, 3) == 0 ? leaky(&m, y) : tfc_add1(m.b, tfc_random_below(&r, 2) ? "Relu" : "Relu6", y);
     if ((parts & 12) == 12 && tfc_random_below(&r, 3) == 0) y = tfc_add2(m.b, "AddV2", y, fed(&m, shape));
     compare(&m, &y, 1);
+  }
+}
+
+// Adds a convolution of pictures or volumes whose result has at least a megabyte.
+static struct tfc_output large_convolution(struct made *m, bool volume, struct tfc_shape *shape) {
+  struct tfc_random *r = m->random;
+  const int64_t size = between(r, 1, 3), stride = between(r, 1, 2), channels = between(r, 1, 6),
+                batch = between(r, 1, 2);
+  const int64_t filters = tfc_random_below(r, 2) ? 16 * between(r, 1, 4) : between(r, 12, 70);
+  const int64_t deep = volume ? between(r, 3, 9) : 1, high = between(r, 9, 40);
+  const int64_t wide = (1 << 18) / (batch * deep * high * filters) + between(r, 1, 9); // of the result
+  const int64_t of_volume[] = {1, stride, stride, stride, 1}, of_picture[] = {1, stride, stride, 1};
+  struct tfc_attr attrs[] = {volume ? ints("strides", of_volume, 5) : ints("strides", of_picture, 4),
+                             tfc_attr_string("padding", TFC_STR("SAME"))};
+  const int64_t in[] = {deep * (volume ? stride : 1), high * stride, wide * stride};
+  struct tfc_output operands[] = {
+      fed(m, volume ? TFC_SHAPE(batch, in[0], in[1], in[2], channels) : TFC_SHAPE(batch, in[1], in[2], channels)),
+      weight(m, volume ? TFC_SHAPE(size, size, size, channels, filters) : TFC_SHAPE(size, size, channels, filters))};
+  *shape = volume ? TFC_SHAPE(batch, deep, high, wide, filters) : TFC_SHAPE(batch, high, wide, filters);
+  return tfc_add(m->b, volume ? "Conv3D" : "Conv2D", NULL, operands, 2, attrs, 2);
+}
+
+// Adds a maximum pool. `apart`: its windows do not overlap.
+static struct tfc_output max_pool(struct made *m, struct tfc_output y, bool volume, bool apart) {
+  struct tfc_random *r = m->random;
+  const int last = volume ? 3 : 2; // columns, which may overlap
+  int64_t size[5] = {1, 1, 1, 1, 1}, strides[5] = {1, 1, 1, 1, 1};
+  for (int k = 1; k <= last; k++) {
+    size[k] = between(r, 1, 3);
+    strides[k] = k == last ? between(r, 1, 3) : size[k] + between(r, 0, 1);
+  }
+  if (!apart) size[1] = 3, strides[1] = 2;
+  struct tfc_attr attrs[] = {ints("ksize", size, volume ? 5 : 4), ints("strides", strides, volume ? 5 : 4),
+                             tfc_attr_string("padding", tfc_random_below(r, 2) ? TFC_STR("SAME") : TFC_STR("VALID"))};
+  return tfc_add(m->b, volume ? "MaxPool3D" : "MaxPool", NULL, &y, 1, attrs, 3);
+}
+
+// A pool becomes part of the convolution that makes its input, if its windows do not overlap and nothing else reads
+// that input.
+static void pools(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 18);
+  for (int round = 0; round < 48; round++) {
+    struct made m = begin(&r);
+    struct tfc_shape shape;
+    const bool volume = round % 3 == 0, apart = round % 8 != 7, others = round % 8 == 5;
+    struct tfc_output y = large_convolution(&m, volume, &shape), fetches[2];
+    const struct tfc_shape row = TFC_SHAPE(shape.dims[shape.rank - 1]);
+    y = tfc_add2(m.b, "BiasAdd", y, weight(&m, row));
+    if (round % 2) y = leaky(&m, y);
+    if (round % 5 == 0) y = tfc_add1(m.b, "Tanh", y); // not a last pass
+    if (round % 4 == 0) y = tfc_add2(m.b, "AddV2", y, fed(&m, shape));
+    fetches[1] = y;
+    fetches[0] = max_pool(&m, y, volume, apart);
+    const uint32_t ops = compare(&m, fetches, 1 + others);
+    assert_int_equal(ops, apart && !others ? 1 : 2);
   }
 }
 
@@ -276,7 +372,9 @@ static void constants_are_packed_once(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_same_bits),
+      cmocka_unit_test(leaky_rectifiers),
       cmocka_unit_test(last_passes),
+      cmocka_unit_test(pools),
       cmocka_unit_test(large_results_are_finished_block_by_block),
       cmocka_unit_test(others_read_the_product),
       cmocka_unit_test(sums_of_products),

@@ -12,19 +12,15 @@
 #include "runtime/base/union_find.h"
 #include "runtime/exec/rewrites/chains.h"
 #include "runtime/exec/rewrites/operands.h"
-#include "runtime/host/chain/chain.h"
+#include "runtime/host/chain/space.h"
 #include "runtime/ops/training_apply.h"
-
-struct space {
-  int64_t rows, columns;
-};
 
 struct candidate { // by op
   bool eligible;
   uint8_t whole; // a bit for each input that is computed by another operation and has the size of the space
   uint16_t device;
   uint32_t level;
-  struct space space;
+  struct tfc_chain_space space;
   tfc_unary_loop *unary;
   tfc_binary_loop *binary;
 };
@@ -46,63 +42,6 @@ struct fusion {
   uint32_t *order;    // ops, producers first
 };
 
-// --- Operands of a chain -------------------------------------------------------------------------------
-static struct space space_of(const struct tfc_shape *shape) {
-  int64_t columns = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
-  int64_t elements = tfc_shape_elements(shape);
-  return (struct space){columns > 0 ? elements / columns : 0, columns};
-}
-
-// Whether the rows of an operand repeat over the space: its leading dimensions are 1, then equal to those of the space,
-// then 1 again.
-static bool repeats(const struct tfc_shape *operand, const struct tfc_shape *whole, struct tfc_chain_operand *out) {
-  enum { BEHIND, EQUAL, BEFORE } part = BEHIND;
-  out->each = out->cycle = 1;
-  if (operand->rank > whole->rank) return false;
-  for (int i = 1; i < whole->rank; i++) {
-    int64_t all = whole->dims[whole->rank - 1 - i], own = i < operand->rank ? operand->dims[operand->rank - 1 - i] : 1;
-    if (own != all && own != 1) return false;
-    if (all == 1) continue;
-    if (own == all) {
-      if (part == BEFORE) return false;
-      part = EQUAL;
-      out->cycle *= all;
-    } else if (part == BEHIND) {
-      out->each *= all;
-    } else {
-      part = BEFORE;
-    }
-  }
-  return true;
-}
-
-// Finds the strides with which the loops read an operand in the space. False: no strides express it.
-static bool lies(const struct tfc_shape *operand, const struct tfc_shape *whole, struct space space,
-                 struct tfc_chain_operand *out) {
-  int64_t elements = tfc_shape_elements(operand), last = operand->rank > 0 ? operand->dims[operand->rank - 1] : 1;
-  out->offset = out->each = out->cycle = 0;
-  if (elements == 1) {
-    out->row = out->column = 0;
-  } else if (last == space.columns && elements == space.rows * space.columns) {
-    out->row = space.columns, out->column = 1;
-  } else if (last == space.columns && elements == space.columns) {
-    out->row = 0, out->column = 1;
-  } else if (last == 1 && elements == space.rows && operand->rank == whole->rank) {
-    out->row = 1, out->column = 0;
-  } else if ((last == space.columns || last == 1) && elements > 0) {
-    out->row = last, out->column = last == space.columns;
-    return repeats(operand, whole, out);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-static bool is_whole(const struct tfc_shape *operand, struct space space) {
-  int64_t last = operand->rank > 0 ? operand->dims[operand->rank - 1] : 1;
-  return last == space.columns && tfc_shape_elements(operand) == space.rows * space.columns;
-}
-
 static bool plain_float(const struct tfc_ir *ir, uint32_t value) {
   return tfc_dtype_base(ir->values.data[value].dtype) == TFC_FLOAT;
 }
@@ -119,14 +58,14 @@ static void classify(const struct tfc_ir *ir, const struct tfc_ir_op *op, struct
   out->unary = op->input_count == 1 && loops->unary ? loops->unary[TFC_FLOAT] : NULL;
   out->binary = op->input_count == 2 && loops->binary ? loops->binary[TFC_FLOAT] : NULL;
   if (!out->unary && !out->binary) return;
-  out->space = space_of(&value->shape);
+  out->space = tfc_chain_space_of(&value->shape);
   for (uint32_t i = 0; i < op->input_count; i++) {
     struct tfc_chain_operand operand;
     const struct tfc_shape *shape = tfc_ir_shape(ir, &op->inputs[i]);
     if (!plain_float(ir, op->inputs[i].value) || !tfc_shape_is_static(shape)) return;
-    if (!lies(shape, &value->shape, out->space, &operand)) return;
+    if (!tfc_chain_lies(shape, &value->shape, out->space, &operand)) return;
     bool made = ir->values.data[op->inputs[i].value].kind == TFC_IR_OP;
-    out->whole = (uint8_t)(out->whole | (made && is_whole(shape, out->space)) << i);
+    out->whole = (uint8_t)(out->whole | (made && tfc_chain_is_whole(shape, out->space)) << i);
   }
   if (tfc_str_starts(tfc_node_attr_string(ir->graph, &ir->graph->nodes[op->node], "data_format", ""), "NC")) return;
   out->device = op->device;
@@ -325,7 +264,7 @@ static int16_t memory_operand(struct running *r, const struct tfc_ir *ir, const 
     operand.row = r->chain.columns, operand.column = 1;
     operand.tensor = (uint16_t)(TFC_CHAIN_OPERANDS + output);
   } else {
-    lies(tfc_ir_shape(ir, input), whole, (struct space){r->chain.rows, r->chain.columns}, &operand);
+    tfc_chain_lies(tfc_ir_shape(ir, input), whole, (struct tfc_chain_space){r->chain.rows, r->chain.columns}, &operand);
     uint32_t i = 0;
     while (i < r->input_count && r->inputs[i].value != input->value) i++;
     if (i == r->input_count) {
@@ -358,7 +297,7 @@ static int16_t source(struct running *r, const struct tfc_ir *ir, const struct t
   return memory_operand(r, ir, input, whole, -1);
 }
 
-static void begin_chain(struct running *r, struct space space) {
+static void begin_chain(struct running *r, struct tfc_chain_space space) {
   r->chain =
       (struct tfc_chain){.rows = space.rows, .columns = space.columns, .steps = r->steps, .operands = r->operands};
   r->input_count = r->output_count = 0;
@@ -504,6 +443,22 @@ static bool feeds_an_update(const struct fusion *f, uint32_t id) {
          update->device == f->ir->ops.data[id].device && update->inputs[tfc_apply_gradient(update->def)].value == v;
 }
 
+// Whether this operation is the only one that reads the result of a product or convolution on the same device. It can
+// then become part of that one (finishes.c).
+static bool follows_a_product(const struct fusion *f, uint32_t id) {
+  const struct tfc_ir *ir = f->ir;
+  const struct tfc_ir_op *op = &ir->ops.data[id];
+  for (uint32_t k = 0; k < op->input_count; k++) {
+    const uint32_t v = op->inputs[k].value, from = f->producer[v];
+    if (!(f->ops[id].whole >> k & 1) || from == TFC_NONE || ir->values.data[v].fetched) continue;
+    const struct tfc_ir_op *product = &ir->ops.data[from];
+    if (f->readers.begin[v + 1] == f->readers.begin[v] + 1 && product->device == op->device && product->def &&
+        product->def->flags & TFC_OP_FINISHES && ir->devices[op->device]->driver->host_kernels)
+      return true;
+  }
+  return false;
+}
+
 // Makes chains of the members, which are in topological order; they may need several chains.
 static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t count) {
   enum { most = TFC_CHAIN_STEPS / 2 };
@@ -525,7 +480,8 @@ static tfc_status fuse_group(struct fusion *f, const uint32_t *members, uint32_t
       }
       if (end == begin) break;
     }
-    if (end < begin + 1 || (end == begin + 1 && !feeds_an_update(f, members[begin]))) {
+    if (end < begin + 1 ||
+        (end == begin + 1 && !feeds_an_update(f, members[begin]) && !follows_a_product(f, members[begin]))) {
       begin++;
       continue;
     }
@@ -565,8 +521,8 @@ static bool is_cheap(const struct fusion *f, uint32_t id) {
                                                           // computation
     if (ir->values.data[op->inputs[k].value].kind != TFC_IR_VARIABLE &&
         ir->values.data[op->inputs[!k].value].kind != TFC_IR_VARIABLE &&
-        is_whole(tfc_ir_shape(ir, &op->inputs[k]), f->ops[id].space) &&
-        !is_whole(tfc_ir_shape(ir, &op->inputs[!k]), f->ops[id].space))
+        tfc_chain_is_whole(tfc_ir_shape(ir, &op->inputs[k]), f->ops[id].space) &&
+        !tfc_chain_is_whole(tfc_ir_shape(ir, &op->inputs[!k]), f->ops[id].space))
       return true;
   }
   return false;

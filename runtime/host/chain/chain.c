@@ -6,6 +6,7 @@
 
 #include "runtime/base/none.h"
 #include "runtime/ops/element_types.h"
+#include "runtime/ops/nn_leaky.h"
 
 enum { widest = 8, most_repeated = 8 }; // most bytes of an element; most operands that are written out
 
@@ -35,7 +36,7 @@ NORM_LOOP(norm_relu, RELU)
 NORM_LOOP(norm_relu6, v > 6 ? 6 : RELU)
 
 struct loops { // the loops of the ops that a normalisation and a last pass consist of
-  tfc_binary_loop *sub, *mul, *add, *bias;
+  tfc_binary_loop *sub, *mul, *add, *bias, *leaky_relu;
   tfc_unary_loop *relu, *relu6;
 };
 static struct loops known_loops;
@@ -45,6 +46,7 @@ static void know_loops(void) {
                                tfc_op_find(TFC_STR("Mul"))->elementwise->binary[TFC_FLOAT],
                                tfc_op_find(TFC_STR("AddV2"))->elementwise->binary[TFC_FLOAT],
                                tfc_op_find(TFC_STR("BiasAdd"))->elementwise->binary[TFC_FLOAT],
+                               tfc_leaky_relu_loops.binary[TFC_FLOAT],
                                tfc_op_find(TFC_STR("Relu"))->elementwise->unary[TFC_FLOAT],
                                tfc_op_find(TFC_STR("Relu6"))->elementwise->unary[TFC_FLOAT]};
 }
@@ -127,21 +129,25 @@ static const float *row_of_columns(const struct last *l, int16_t place) {
   return (const float *)l->inputs[o->tensor] + o->offset;
 }
 
+static bool is_rectified(const struct tfc_last_pass *p) {
+  return p->relu || p->leaky;
+}
+
 // The next functions add one operation to the pass; false: that operation cannot follow what the pass has already.
 static bool add_center(const struct last *l, int16_t place) {
   struct tfc_last_pass *p = l->pass;
-  if (p->center || p->factor || p->shift || p->tensor || p->relu) return false;
+  if (p->center || p->factor || p->shift || p->tensor || is_rectified(p)) return false;
   return (p->center = row_of_columns(l, place)) != NULL;
 }
 static bool add_factor(const struct last *l, int16_t place) {
   struct tfc_last_pass *p = l->pass;
-  if (p->factor || p->shift || p->tensor || p->relu) return false;
+  if (p->factor || p->shift || p->tensor || is_rectified(p)) return false;
   return (p->factor = row_of_columns(l, place)) != NULL;
 }
 static bool add_sum(const struct last *l, int16_t place) {
   const struct tfc_chain_finish *f = l->finish;
   struct tfc_last_pass *p = l->pass;
-  if (p->tensor || p->relu) return false;
+  if (p->tensor || is_rectified(p)) return false;
   if (!p->shift && (p->shift = row_of_columns(l, place))) return true;
   if (place < 0 || !is_tensor(f, &f->chain.operands[place])) return false;
   const uint16_t tensor = f->chain.operands[place].tensor;
@@ -149,8 +155,17 @@ static bool add_sum(const struct last *l, int16_t place) {
   return (p->tensor = l->inputs[tensor]) != NULL;
 }
 static bool add_relu(const struct last *l, bool six) {
-  if (l->pass->relu) return false;
+  if (is_rectified(l->pass)) return false;
   l->pass->relu = true, l->pass->six = six;
+  return true;
+}
+static bool add_leaky(const struct last *l, int16_t place) {
+  const struct tfc_chain_finish *f = l->finish;
+  if (place < 0 || is_rectified(l->pass)) return false;
+  const struct tfc_chain_operand *o = &f->chain.operands[place];
+  if (o->size != sizeof(float) || o->column || o->row || o->each) return false;
+  if (o->tensor >= f->input_count || f->from[o->tensor] == TFC_NONE) return false;
+  l->pass->leaky = true, l->pass->slope = ((const float *)l->inputs[o->tensor])[o->offset];
   return true;
 }
 
@@ -172,7 +187,10 @@ bool tfc_chain_last_pass(const struct tfc_chain_finish *f, void *const *inputs, 
     else if (s->unary)
       can = (s->unary == loops.relu || s->unary == loops.relu6) && add_relu(&l, s->unary == loops.relu6);
     else
-      can = sum ? add_sum(&l, b) : product ? add_factor(&l, b) : s->binary == loops.sub && add_center(&l, b);
+      can = sum                             ? add_sum(&l, b)
+            : product                       ? add_factor(&l, b)
+            : s->binary == loops.leaky_relu ? add_leaky(&l, b)
+                                            : s->binary == loops.sub && add_center(&l, b);
     if (!can) return false;
     value = s->out;
   }

@@ -16,6 +16,7 @@
 #include "runtime/device/cpu/conv/padded.h"
 #include "runtime/device/cpu/conv/patches.h"
 #include "runtime/device/cpu/conv/pieces.h"
+#include "runtime/device/cpu/conv/pooled.h"
 #include "runtime/device/cpu/conv_sizes.h"
 #include "runtime/host/gemm/panels.h"
 #include "runtime/host/gemm/scratch.h"
@@ -31,8 +32,9 @@ static const int64_t most_cells = TFC_PRODUCTS_MOST;
 
 struct conv {
   struct tfc_conv_sizes sizes;
-  struct tfc_shape shape; // of the result
-  bool pointwise;         // a window of one cell with stride 1: images are matrices
+  struct tfc_shape shape;      // of output 0
+  bool pointwise;              // a window of one cell with stride 1: images are matrices
+  const struct tfc_pool *pool; // output 0 is the maxima of the convolution; NULL: it is the convolution
   // A constant filter, packed when the plan is made: one matrix, or for dx with strides one for each part. NULL: the
   // filter is packed in each step.
   float **packed;
@@ -62,7 +64,8 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   if (z.channels > MOST_ZEROS || z.filters > MOST_ZEROS) return declined();
   struct conv *c = TFC_ARENA_NEW(p->base->arena, struct conv);
   if (!c) return tfc_status_no_memory(NULL);
-  *c = (struct conv){z, p->base->output_shapes[0], one, NULL, 0};
+  *c = (struct conv){.sizes = z, .shape = p->base->output_shapes[0], .pointwise = one, .pool = p->base->pool};
+  if (c->pool) c->shape = tfc_image_shape(&c->pool->w, c->pool->y.batch, c->pool->y.size, c->pool->y.channels);
   p->base->state = c;
   p->base->release = release;
   pack_constant(p, c);
@@ -134,7 +137,8 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   struct tfc_product p = {.b = {w, c->sizes.filters, 1}, .k = product_of(c->sizes.channels, c->sizes.size)};
   struct window_sum sum = {.conv = c, .patches = &patches, .w = w, .step = {1, 1}};
   bool done = false;
-  if (!c->pointwise) TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, positions, c->sizes.filters, y->data, &done));
+  if (!c->pointwise && !c->pool)
+    TFC_RETURN_IF_ERROR(sum_on_tiles(ctx, &sum, positions, c->sizes.filters, y->data, &done));
   if (done) return NULL;
   if (c->packed_count && !tfc_products_may_split(ctx)) p.packed_b = c->packed[0];
   // A window of one cell over an image with a border is not pointwise, and must have the same bits.
@@ -143,6 +147,7 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   else
     p.source = &patches.base;
   if (p.source) pad_and_scatter(ctx, &patches);
+  if (c->pool) return tfc_pooled_run(ctx, &c->sizes, &p, c->pool, y->data);
   return tfc_products_run_finished(ctx, &p, positions, c->sizes.filters, y->data);
 }
 

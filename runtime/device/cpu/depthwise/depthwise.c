@@ -89,6 +89,7 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct tfc_conv_sizes z;
   struct tfc_cpu_prepare of_role = *p;
   of_role.variant &= ROLE;
+  if (base->pool) return declined();
   if (!tfc_conv_sizes_read(&of_role, &z) || (z.dtype != TFC_FLOAT && z.dtype != TFC_DOUBLE)) return declined();
   if (p->variant & GROUPS) {
     if (z.depth != 1 || z.channels == 1 || z.filters % z.channels || z.made != z.filters) return declined();
