@@ -9,6 +9,7 @@
 
 #include "runtime/exec/plan/build.h"
 #include "runtime/exec/plan/plan_internal.h"
+#include "runtime/host/chain/chain.h"
 
 typedef enum tfc_dnode_kind {
   TFC_DNODE_OP,     // a kernel
@@ -127,6 +128,21 @@ struct tfc_dynamic {
 // node, or TFC_NONE for all other nodes. In `arena`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_sums(const struct tfc_build *b, const struct tfc_session *session,
                                               struct tfc_arena *arena, uint32_t **out);
+// Finds element-wise operations that run as one chain. out [nodes]: what a node runs in the place of its operation, or
+// NULL; runs_in [nodes]: for the other operations of the chain, the node that runs it. elided [nodes]: the node only
+// passes its input on.
+struct tfc_dynamic_chain;
+TFC_MUST_USE tfc_status tfc_dynamic_find_chains(const struct tfc_build *b, const struct tfc_session *session,
+                                                const uint32_t *product, const bool *elided, uint32_t *runs_in,
+                                                struct tfc_arena *arena, struct tfc_dynamic_chain **out);
+// The op of such a node, whose kernel's state is the chain; how many inputs it has, and which they are. *out_reusable:
+// a bit for each input in whose memory the result may be computed.
+extern const struct tfc_op_def tfc_dynamic_chain_def;
+uint32_t tfc_dynamic_chain_inputs(const struct tfc_dynamic_chain *c, uint32_t *out_reusable);
+struct tfc_output tfc_dynamic_chain_input(const struct tfc_dynamic_chain *c, uint32_t k);
+// Returns the node with the product whose operation runs the chain (*out_finish) on its result, and whose inputs come
+// first; TFC_NONE: the chain is an operation of its own.
+uint32_t tfc_dynamic_chain_product(const struct tfc_dynamic_chain *c, const struct tfc_chain_finish **out_finish);
 // Finds the tensors that may move between devices; fills in info.transfers and `moves`.
 TFC_MUST_USE tfc_status tfc_dynamic_find_transfers(const struct tfc_build *b, struct tfc_plan *plan);
 // Returns the transfer of a value that a node needs on another device as input `slot`; TFC_COPY_UNTRACED: there is

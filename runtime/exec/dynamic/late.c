@@ -149,6 +149,8 @@ static uint64_t bytes_of(const struct finder *f, struct tfc_output o) { // 0: no
 // Whether the output is large, and computed only from constants and small integers.
 static bool is_made_of_little(const struct finder *f, uint32_t node) {
   const struct tfc_dnode *n = &f->d->nodes[node];
+  if (n->def == &tfc_dynamic_chain_def || n->input_count != f->b->graph->nodes[n->node].input_count)
+    return false; // it computes other nodes, too
   if (!is_pure(n) || n->output_count != 1 || f->out_begin[node + 1] - f->out_begin[node] != 1) return false;
   uint64_t bytes = bytes_of(f, (struct tfc_output){n->node, 0});
   if (bytes < LARGE) return false;

@@ -13,12 +13,13 @@ struct maker {
   struct tfc_dynamic *d;
   const struct tfc_graph *g;
   struct tfc_arena *arena;
-  uint32_t *of_node;  // [node] number of its dnode; TFC_NONE: it has none
-  uint32_t *of_feed;  // [feed]
-  uint32_t *op_count; // [device]
-  uint32_t *product;  // [node] for an addition: the matrix product that it also computes, or TFC_NONE
-  uint32_t *runs_in;  // [node] the node whose operation does its work
-  bool *elided;       // [node] it does not run: its readers read its input directly
+  uint32_t *of_node;                // [node] number of its dnode; TFC_NONE: it has none
+  uint32_t *of_feed;                // [feed]
+  uint32_t *op_count;               // [device]
+  uint32_t *product;                // [node] for an addition: the matrix product that it also computes, or TFC_NONE
+  uint32_t *runs_in;                // [node] the node whose operation does its work
+  struct tfc_dynamic_chain **chain; // [node] the chain that it runs, or NULL
+  bool *elided;                     // [node] it does not run: its readers read its input directly
   TFC_ARRAY(struct tfc_dedge) edges;
   TFC_ARRAY(uint32_t) sources; // [edges] dnode that the edge leaves
   TFC_ARRAY(struct tfc_dframe) frames;
@@ -68,6 +69,7 @@ static bool takes_reference(const struct tfc_op_def *def, uint32_t input) {
 // product's inputs.
 static struct tfc_output input_of(const struct maker *m, uint32_t id, uint32_t k) {
   const struct tfc_output *in = tfc_node_inputs(m->g, &m->g->nodes[id]);
+  if (m->chain[id]) return tfc_dynamic_chain_input(m->chain[id], k);
   if (m->product[id] == TFC_NONE) return in[k];
   return k ? tfc_node_inputs(m->g, &m->g->nodes[m->product[id]])[k - 1] : in[in[0].node == m->product[id]];
 }
@@ -92,7 +94,13 @@ static uint16_t device_of(const struct maker *m, uint32_t id) {
 static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out) {
   const struct tfc_node *n = &m->g->nodes[id];
   const bool adds_product = m->product[id] != TFC_NONE;
-  const struct tfc_op_def *def = !adds_product                        ? def_of(n)
+  const struct tfc_dynamic_chain *chain = m->chain[id];
+  const struct tfc_chain_finish *finish = NULL;
+  const uint32_t finished = chain ? tfc_dynamic_chain_product(chain, &finish) : TFC_NONE;
+  uint32_t reusable = 0;
+  const struct tfc_op_def *def = finished != TFC_NONE                 ? m->g->nodes[finished].def
+                                 : chain                              ? &tfc_dynamic_chain_def
+                                 : !adds_product                      ? def_of(n)
                                  : tfc_node_role(n) == TFC_ROLE_ADD_N ? &tfc_add_n_product_def
                                                                       : &tfc_add_product_def;
   struct tfc_session *session = m->plan->session;
@@ -100,13 +108,14 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
                             .node = id,
                             .def = def,
                             .device = device_of(m, id),
-                            .input_count = n->input_count + adds_product,
+                            .input_count =
+                                chain ? tfc_dynamic_chain_inputs(chain, &reusable) : n->input_count + adds_product,
                             .output_count = n->output_count,
                             .is_async = def->flags & TFC_OP_ASYNC,
                             .is_exit = def->flags & TFC_OP_EXIT,
                             .tells_dead = def->flags & TFC_OP_ASYNC && def->flags & TFC_OP_DEAD_INPUTS,
                             .is_trigger = tfc_node_role(n) == TFC_ROLE_TRIGGER};
-  for (uint32_t k = 0; k < n->input_count && k < 32 && !adds_product; k++)
+  for (uint32_t k = 0; k < n->input_count && k < 32 && !adds_product && !chain; k++)
     if (tfc_dtype_is_ref(tfc_output_dtype(m->g, tfc_node_inputs(m->g, n)[k])) && takes_reference(def, k))
       out->reference_inputs |= 1u << k;
   out->keeps_reference = n->output_count && tfc_dtype_is_ref(m->g->output_dtypes[n->output_begin]);
@@ -135,7 +144,7 @@ static tfc_status make_node(struct maker *m, uint32_t id, struct tfc_dnode *out)
                   (device->driver->on_its_own && out->host.all);
     if (!out->direct) out->kernel = m->op_count[out->device]++;
     if (!device->info.address_space || out->host.all)
-      out->reusable_inputs = reusable_inputs(def) & ~out->reference_inputs;
+      out->reusable_inputs = chain ? reusable : reusable_inputs(def) & ~out->reference_inputs;
     TFC_RETURN_IF_ERROR(tfc_session_node_state(session, m->g, m->b->spec->states, id, &out->node_state));
   }
   if (out->output_count > m->d->most_outputs) m->d->most_outputs = out->output_count;
@@ -464,7 +473,11 @@ static tfc_status prepare(struct maker *m) {
       continue;
     }
     struct tfc_segment_op *op = &d->segments[n->device].ops[n->kernel];
-    *op = (struct tfc_segment_op){.node = m->product[n->node] == TFC_NONE ? n->node : m->product[n->node],
+    const struct tfc_chain_finish *finish = NULL;
+    uint32_t product = m->product[n->node];
+    if (m->chain[n->node]) product = tfc_dynamic_chain_product(m->chain[n->node], &finish);
+    if (finish) shapes[n->input_count] = finish->before;
+    *op = (struct tfc_segment_op){.node = product == TFC_NONE ? n->node : product,
                                   .def = n->def,
                                   .input_count = n->input_count,
                                   .output_count = n->output_count,
@@ -474,7 +487,10 @@ static tfc_status prepare(struct maker *m) {
                                   .input_shapes = shapes,
                                   .output_shapes = shapes + n->input_count,
                                   .input_dtypes = dtypes,
-                                  .input_values = values};
+                                  .input_values = values,
+                                  .prepared = m->chain[n->node] && !finish,
+                                  .state = m->chain[n->node],
+                                  .finish = finish};
   }
   for (uint32_t k = 0; k < devices; k++)
     if (m->op_count[k]) {
@@ -557,6 +573,10 @@ tfc_status tfc_plan_make_dynamic(struct tfc_build *b, struct tfc_plan *plan) {
   m.elided = calloc(m.g->node_count + 1u, sizeof *m.elided);
   if (!m.elided) TFC_TRY(s, tfc_status_no_memory("planning a step"));
   elide(&m);
+  m.chain = TFC_ARENA_ARRAY(m.arena, struct tfc_dynamic_chain *, m.g->node_count + 1);
+  if (!m.chain) TFC_TRY(s, tfc_status_no_memory("planning a step"));
+  if (!plan->session->options.no_rewrites)
+    TFC_TRY(s, tfc_dynamic_find_chains(b, plan->session, m.product, m.elided, m.runs_in, m.arena, m.chain));
   if (m.g->has_frames) TFC_TRY(s, check_loops(&m));
   TFC_TRY(s, make_nodes(&m));
   TFC_TRY(s, make_edges(&m));
