@@ -305,8 +305,8 @@ static void random_numbers_stay_where_they_are(void **state) {
   tfc_graph_release(nhwc.graph);
 }
 
-// An image that is also read in another shape: as rows, and with all elements as channels, which have the same order in
-// both layouts.
+// An image of a chain that is also read in another shape: as rows, and by another chain with all elements as channels,
+// which have the same order in both layouts.
 static void other_shapes_are_read_as_they_are(void **state) {
   (void)state;
   static struct outcome host, all;
@@ -317,7 +317,7 @@ static void other_shapes_are_read_as_they_are(void **state) {
                                           TFC_SHAPE(3, 3, CHANNELS, 4),
                                           TFC_SHAPE(3, 3, 4, 6),
                                           TFC_SHAPE(1, 1, 6, 6),
-                                          TFC_SHAPE(1),
+                                          TFC_SHAPE(1, 1, HEIGHT * WIDTH * 4, 2),
                                           TFC_SHAPE(1),
                                           TFC_SHAPE(1),
                                           TFC_SHAPE(1)};
@@ -328,7 +328,7 @@ static void other_shapes_are_read_as_they_are(void **state) {
                           channels = tfc_add2(b, "Reshape", y, tfc_add_i32_vector(b, (int32_t[]){BATCH, -1, 1, 1}, 4));
   m.fetches[0] = conv(conv(y, m.feeds[W2], 1, 1, "SAME"), m.feeds[W3], 1, 1, "SAME");
   m.fetches[1] = tfc_add1(b, "Tanh", rows);
-  m.fetches[2] = tfc_add1(b, "Tanh", channels);
+  m.fetches[2] = conv(tfc_add1(b, "Tanh", channels), m.feeds[W4], 1, 1, "VALID");
   assert_ok(tfc_builder_finish(b, &m.graph));
   tfc_builder_free(b);
   cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
@@ -336,6 +336,36 @@ static void other_shapes_are_read_as_they_are(void **state) {
   run(&m, true, &(struct how){.devices = "gpu:0", .all = true}, &all);
   assert_close(&host, &all);
   tfc_graph_release(m.graph);
+}
+
+// Pictures with channels last that the graph transposes before its first layer are read as they are.
+static void what_the_graph_transposes_is_read_before(void **state) {
+  (void)state;
+  static struct outcome host, all, last;
+  struct net nets[2] = {{.fetch_count = 1, .inside = 1}, {.fetch_count = 1, .inside = 1}};
+  for (int layout = 0; layout < 2; layout++) {
+    struct net *m = &nets[layout];
+    first = layout;
+    assert_ok(tfc_builder_create(NULL, &b));
+    for (int i = 0; i < FEEDS; i++) m->shapes[i] = TFC_SHAPE(1);
+    m->shapes[X] = TFC_SHAPE(BATCH, HEIGHT, WIDTH, CHANNELS);
+    m->shapes[W1] = TFC_SHAPE(3, 3, CHANNELS, 4);
+    m->shapes[W2] = TFC_SHAPE(3, 3, 4, 6);
+    for (int i = 0; i < FEEDS; i++) m->feeds[i] = tfc_add_placeholder(b, "", TFC_FLOAT, &m->shapes[i]);
+    struct tfc_output x = m->feeds[X];
+    if (first) x = tfc_add2(b, "Transpose", x, tfc_add_i32_vector(b, (int32_t[]){0, 3, 1, 2}, 4));
+    x = tfc_add1(b, "Relu", conv(x, m->feeds[W1], 1, 1, "SAME"));
+    m->fetches[0] = conv(x, m->feeds[W2], 1, 1, "SAME");
+    assert_ok(tfc_builder_finish(b, &m->graph));
+    tfc_builder_free(b);
+  }
+  cuda_streams_install(&(struct tfc_cuda_fake_options){.devices = 1});
+  run(&nets[1], false, &(struct how){.devices = "cpu:0"}, &host);
+  run(&nets[1], false, &(struct how){.devices = "gpu:0", .all = true}, &all);
+  run(&nets[0], false, &(struct how){.devices = "gpu:0", .all = true}, &last);
+  assert_close(&host, &all);
+  assert_int_equal(all.works, last.works + 1); // the result
+  for (int layout = 0; layout < 2; layout++) tfc_graph_release(nets[layout].graph);
 }
 
 // Chains end where the device changes.
@@ -367,6 +397,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_chain_keeps_channels_last),       cmocka_unit_test(a_chain_keeps_channels_first),
       cmocka_unit_test(a_chain_that_gains_nothing_stays),  cmocka_unit_test(random_numbers_stay_where_they_are),
-      cmocka_unit_test(other_shapes_are_read_as_they_are), cmocka_unit_test(chains_on_several_devices)};
+      cmocka_unit_test(other_shapes_are_read_as_they_are), cmocka_unit_test(what_the_graph_transposes_is_read_before),
+      cmocka_unit_test(chains_on_several_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

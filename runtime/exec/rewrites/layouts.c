@@ -7,7 +7,8 @@
 // changes its layout if this saves time: what the convolutions gain, as the device has measured it, minus what the
 // transpositions then needed take. The attributes of its nodes (data_format, strides, ...) change with it, in a copy of
 // the graph's that only this plan uses, so kernels and other rewrites read them as always. What has one channel, or one
-// position, has the same order in memory in both layouts.
+// position, has the same order in memory in both layouts. What the graph has transposed before its first layer is read
+// as it was before.
 //
 // Results are not bit-identical, because normalisations and biases' gradients add in the order of memory, and a
 // library's algorithm for the other layout may add in another order.
@@ -271,6 +272,28 @@ static bool is_read_outside(struct layouts *l, uint32_t op) {
   return false;
 }
 
+// If the image that an operation of a chain reads was transposed out of the chain's layout (by the graph, before its
+// first layer), and nothing was waited for, returns what was transposed; NULL: it was not.
+static const struct tfc_ir_input *before_transposed(const struct layouts *l, uint32_t reader, uint32_t i) {
+  const struct tfc_ir *ir = l->ir;
+  const struct tfc_ir_input *in = &ir->ops.data[reader].inputs[i];
+  const struct tfc_ir_value *v = &ir->values.data[in->value];
+  if (in->view || v->kind != TFC_IR_OP || v->op == TFC_NONE) return NULL;
+  const struct tfc_ir_op *op = &ir->ops.data[v->op];
+  if (op->dead || op->prepared || !op->def || op->def->plan_trait != TFC_PLAN_TRANSPOSE || op->input_count != 2)
+    return NULL;
+  const struct tfc_ir_input *from = &op->inputs[0];
+  const struct tfc_tensor *order = numbers(ir, op, 1, RANK);
+  if (!order || op->device != ir->ops.data[reader].device || from->value == TFC_NONE || from->variable != TFC_NONE)
+    return NULL;
+  if (ir->values.data[from->value].kind == TFC_IR_VARIABLE) return NULL; // it may be updated before it is read
+  for (int k = 0; k < RANK; k++)
+    if (number_at(order, old_of(k, l->first)) != k) return NULL;
+  for (size_t e = 0; e < ir->edges.count; e++)
+    if (ir->edges.data[e].to == v->op) return NULL;
+  return from;
+}
+
 static struct entry *find_entry(struct layouts *l, uint32_t reader, uint32_t i) {
   const struct tfc_ir_op *op = &l->ir->ops.data[reader];
   const struct tfc_shape shape = whole_of(tfc_ir_shape(l->ir, &op->inputs[i]));
@@ -302,6 +325,7 @@ static tfc_status measure_chains(struct layouts *l) {
     for (uint32_t k = 0; k < op->input_count; k++) {
       const struct tfc_ir_value *v = &ir->values.data[op->inputs[k].value];
       if (!is_image_input(m, k) || maker_of(l, i, k) != TFC_NONE || v->kind == TFC_IR_CONST) continue;
+      if (before_transposed(l, i, k)) continue;
       const size_t before = l->entries.count;
       const struct entry *e = find_entry(l, i, k);
       if (!e) return tfc_status_no_memory("planning a step");
@@ -355,6 +379,11 @@ static void transpose_constant(const struct tfc_tensor *t, const struct tfc_shap
 
 static tfc_status enter_chain(struct layouts *l, uint32_t reader, uint32_t i) {
   struct tfc_ir *ir = l->ir;
+  const struct tfc_ir_input *before = before_transposed(l, reader, i);
+  if (before) {
+    ir->ops.data[reader].inputs[i] = *before;
+    return NULL;
+  }
   struct entry *e = find_entry(l, reader, i);
   struct tfc_shape *view = TFC_ARENA_NEW(&ir->arena, struct tfc_shape);
   if (!e || !view) return tfc_status_no_memory("planning a step");
@@ -519,6 +548,7 @@ static tfc_status change_layouts(struct tfc_ir *ir) {
   return changed ? NULL : change_to(ir, true, &changed); // what was changed once is not changed back
 }
 
-// Rank 6: operands that are not repeated any more are read as they are, and nothing has been joined yet.
-static const struct tfc_rewrite rows[] = {{"layouts of images", 6, false, change_layouts}};
+// Rank 5: operands that are not repeated any more are read as they are, nothing has been joined yet, and what nothing
+// reads any more is removed afterwards (unused.c).
+static const struct tfc_rewrite rows[] = {{"layouts of images", 5, false, change_layouts}};
 TFC_REWRITES(rows);

@@ -62,5 +62,5 @@ out:
   return s;
 }
 
-static const struct tfc_rewrite unused_rows[] = {{"unused operations", 5, true, drop_unused}};
+static const struct tfc_rewrite unused_rows[] = {{"unused operations", 6, true, drop_unused}};
 TFC_REWRITES(unused_rows);
