@@ -293,6 +293,45 @@ static void pools(void **state) {
   }
 }
 
+// The shapes of an image may be known only when the convolution runs: its bits are the same.
+static void late_shapes(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 19);
+  for (int round = 0; round < 40; round++) {
+    struct made m = begin(&r);
+    struct tfc_graph *g = NULL;
+    struct tfc_tensor got[2] = {{0}};
+    const bool volume = round % 2;
+    const int64_t size = between(&r, 1, 3), stride = between(&r, 1, 2), channels = 8 * between(&r, 1, 5);
+    const int64_t filters = tfc_random_below(&r, 3) ? between(&r, 2, 60) : 1, side = between(&r, 4, 12);
+    const int64_t of_volume[] = {1, stride, stride, stride, 1}, of_picture[] = {1, stride, stride, 1};
+    struct tfc_attr attrs[] = {volume ? ints("strides", of_volume, 5) : ints("strides", of_picture, 4),
+                               tfc_attr_string("padding", TFC_STR("SAME"))};
+    const struct tfc_shape image =
+        volume ? TFC_SHAPE(1, 3, side, side + 1, channels) : TFC_SHAPE(2, side, side + 1, channels);
+    struct tfc_output x = fed(&m, image), fetches[2];
+    const struct tfc_output w =
+        weight(&m, volume ? TFC_SHAPE(size, size, size, channels, filters) : TFC_SHAPE(size, size, channels, filters));
+    fetches[0] = tfc_add(m.b, volume ? "Conv3D" : "Conv2D", NULL, (struct tfc_output[]){x, w}, 2, attrs, 2);
+    const uint32_t i = m.count++; // the shape, as a feed
+    m.shapes[i] = TFC_SHAPE(image.rank);
+    assert_ok(tfc_tensor_create(TFC_INT32, &m.shapes[i], &m.values[i]));
+    for (int d = 0; d < image.rank; d++) ((int32_t *)m.values[i].data)[d] = (int32_t)image.dims[d];
+    m.feeds[i] = tfc_add_placeholder(m.b, "shape", TFC_INT32, &m.shapes[i]);
+    x = tfc_add2(m.b, "Reshape", x, m.feeds[i]);
+    fetches[1] = tfc_add(m.b, volume ? "Conv3D" : "Conv2D", NULL, (struct tfc_output[]){x, w}, 2, attrs, 2);
+    assert_ok(tfc_builder_finish(m.b, &g));
+    run(&m, g, "1", false, fetches, 2, got);
+    assert_true(tfc_shape_equal(&got[0].shape, &got[1].shape));
+    assert_memory_equal(got[0].data, got[1].data, got[0].size);
+    for (int k = 0; k < 2; k++) tfc_tensor_release(&got[k]);
+    for (uint32_t k = 0; k < m.count; k++) tfc_tensor_release(&m.values[k]);
+    tfc_graph_release(g);
+    tfc_builder_free(m.b);
+  }
+}
+
 static void large_results_are_finished_block_by_block(void **state) {
   (void)state;
   static const int64_t sizes[][3] = {{700, 300, 300}, {900, 40, 33}, {64, 3000, 48}, {300, 600, 1100}};
@@ -375,6 +414,7 @@ int main(void) {
       cmocka_unit_test(leaky_rectifiers),
       cmocka_unit_test(last_passes),
       cmocka_unit_test(pools),
+      cmocka_unit_test(late_shapes),
       cmocka_unit_test(large_results_are_finished_block_by_block),
       cmocka_unit_test(others_read_the_product),
       cmocka_unit_test(sums_of_products),

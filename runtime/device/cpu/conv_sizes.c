@@ -45,3 +45,22 @@ bool tfc_conv_sizes_read(const struct tfc_cpu_prepare *p, struct tfc_conv_sizes 
   }
   return true;
 }
+
+bool tfc_conv_result(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *x,
+                     const struct tfc_shape *filter, struct tfc_shape *out) {
+  const int rank = x->rank, planes = rank - 4;
+  struct tfc_window w;
+  if (rank != 4 && rank != 5) return false;
+  if (!is_known(x, rank) || !is_known(filter, rank)) return false;
+  tfc_status s = tfc_window_read(g, n, rank, &w);
+  *out = *x;
+  for (int k = 0; !s && !w.channels_first && k < 2 + planes; k++) {
+    const int from = k < 2 ? planes + k : 0, of = k < 2 ? 1 + k : 0; // as above
+    int64_t before;
+    s = tfc_window_output(&w, of, x->dims[1 + from], filter->dims[from], &out->dims[1 + from], &before);
+  }
+  const bool fits = !s && !w.channels_first;
+  tfc_status_free(s);
+  out->dims[rank - 1] = filter->dims[rank - 1];
+  return fits;
+}

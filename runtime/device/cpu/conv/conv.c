@@ -8,8 +8,9 @@
 //   dw [cells * channels, filters]    = patches of x, transposed · dy, summed over pieces of 512 positions: one after
 //                                       the other, or on several cores at once (pieces.h), or over lines (lines.h)
 //
-// The kernels need shapes that are known when the plan is made. They decline other layouts, groups, and windows that
-// have both a dilation and a stride.
+// The gradients need shapes that are known when the plan is made. A convolution whose shapes are known only when it
+// runs (behind the results of a loop, say) finds its sizes then. The kernels decline other layouts, groups, and windows
+// that have both a dilation and a stride.
 #include <stdlib.h>
 
 #include "runtime/device/cpu/conv/lines.h"
@@ -39,6 +40,10 @@ struct conv {
   // filter is packed in each step.
   float **packed;
   int64_t packed_count;
+  bool late; // shapes are not known yet: `sizes`, `shape` and `pointwise` are set when it runs
+  // If `late`: what the op's own kernel was prepared with, which runs where this one cannot.
+  void *reference;
+  void (*release_reference)(void *state);
 };
 
 static tfc_status declined(void) {
@@ -48,25 +53,52 @@ static tfc_status declined(void) {
 static void release(void *state) {
   struct conv *c = state;
   for (int64_t i = 0; i < c->packed_count; i++) free(c->packed[i]);
+  if (c->release_reference) c->release_reference(c->reference);
 }
 
 static void pack_constant(const struct tfc_cpu_prepare *p, struct conv *c);
 
-static tfc_status prepare(struct tfc_cpu_prepare *p) {
+// Sets the sizes by the shapes in `p`. False: the kernels decline.
+static bool set_sizes(const struct tfc_cpu_prepare *p, struct conv *c) {
   struct tfc_conv_sizes z;
-  if (!tfc_conv_sizes_read(p, &z) || z.dtype != TFC_FLOAT) return declined();
+  if (!tfc_conv_sizes_read(p, &z) || z.dtype != TFC_FLOAT) return false;
   bool one = true;
   for (int k = 0; k < 3; k++) {
-    if (z.stride[k] > 1 && z.dilation[k] > 1) return declined();
+    if (z.stride[k] > 1 && z.dilation[k] > 1) return false;
     one = one && z.size[k] == 1 && z.stride[k] == 1 && z.before[k] == 0 && z.out[k] == z.in[k];
   }
-  if (z.depth != z.channels || z.made != z.filters) return declined();
-  if (z.channels > MOST_ZEROS || z.filters > MOST_ZEROS) return declined();
+  if (z.depth != z.channels || z.made != z.filters) return false;
+  if (z.channels > MOST_ZEROS || z.filters > MOST_ZEROS) return false;
+  c->sizes = z, c->shape = p->base->output_shapes[0], c->pointwise = one;
+  return true;
+}
+
+// Whether the shapes of a convolution will be known only when it runs.
+static bool is_late(const struct tfc_cpu_prepare *p) {
+  const struct tfc_prepare_ctx *base = p->base;
+  return p->variant == TFC_CONV_FORWARD && base->input_dtypes[0] == TFC_FLOAT && !base->pool && !base->window &&
+         !tfc_shape_is_static(&base->input_shapes[0]) && base->def->kernel;
+}
+static tfc_status prepare_late(struct tfc_cpu_prepare *p, struct conv *c) {
+  struct tfc_prepare_ctx own = *p->base;
+  own.state = NULL, own.release = NULL;
+  TFC_RETURN_IF_ERROR(tfc_kernel_prepare(&own));
+  c->late = true;
+  c->reference = own.state, c->release_reference = own.release;
+  return NULL;
+}
+
+static tfc_status prepare(struct tfc_cpu_prepare *p) {
   struct conv *c = TFC_ARENA_NEW(p->base->arena, struct conv);
   if (!c) return tfc_status_no_memory(NULL);
-  *c = (struct conv){.sizes = z, .shape = p->base->output_shapes[0], .pointwise = one, .pool = p->base->pool};
-  if (c->pool) c->shape = tfc_image_shape(&c->pool->w, c->pool->y.batch, c->pool->y.size, c->pool->y.channels);
+  *c = (struct conv){.pool = p->base->pool};
   p->base->state = c;
+  if (!set_sizes(p, c)) {
+    if (!is_late(p)) return declined();
+    p->base->release = release;
+    return prepare_late(p, c);
+  }
+  if (c->pool) c->shape = tfc_image_shape(&c->pool->w, c->pool->y.batch, c->pool->y.size, c->pool->y.channels);
   p->base->release = release;
   pack_constant(p, c);
   return NULL;
@@ -149,6 +181,23 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   if (p.source) pad_and_scatter(ctx, &patches);
   if (c->pool) return tfc_pooled_run(ctx, &c->sizes, &p, c->pool, y->data);
   return tfc_products_run_finished(ctx, &p, positions, c->sizes.filters, y->data);
+}
+
+// Finds the sizes by the inputs of this step.
+static tfc_status forward_late(struct tfc_kernel_ctx *ctx, const struct conv *c) {
+  const struct tfc_shape shapes[2] = {ctx->inputs[0]->shape, ctx->inputs[1]->shape};
+  const tfc_dtype dtypes[2] = {ctx->inputs[0]->dtype, ctx->inputs[1]->dtype};
+  struct tfc_shape y;
+  struct tfc_prepare_ctx base = {
+      .graph = ctx->graph, .node = ctx->node, .input_shapes = shapes, .output_shapes = &y, .input_dtypes = dtypes};
+  const struct tfc_cpu_prepare p = {.base = &base, .variant = TFC_CONV_FORWARD};
+  struct conv now = {.late = true};
+  if (tfc_conv_result(ctx->graph, ctx->node, &shapes[0], &shapes[1], &y) && set_sizes(&p, &now))
+    return forward(ctx, &now);
+  ctx->state = c->reference; // which reports wrong inputs, too
+  tfc_status s = ctx->node->def->kernel(ctx);
+  ctx->state = (void *)(uintptr_t)c;
+  return s;
 }
 
 // --- Backward, input ------------------------------------------------------------------------------------------------
@@ -540,6 +589,7 @@ static tfc_status backward_filter(struct tfc_kernel_ctx *ctx, const struct conv 
 
 static tfc_status run(struct tfc_kernel_ctx *ctx) {
   const struct conv *c = ctx->state;
+  if (c->late) return forward_late(ctx, c);
   return c->sizes.role == TFC_CONV_FORWARD ? forward(ctx, c)
          : c->sizes.role == TFC_CONV_INPUT ? backward_input(ctx, c)
                                            : backward_filter(ctx, c);
