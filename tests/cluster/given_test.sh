@@ -123,4 +123,35 @@ mpirun_here 2 "$run" --graph examples/mlp.pb --cluster worker=2 --placement "$ou
   --save-checkpoint "$out/one2" >"$out/log" 2>&1 || fail 'one variable of two tasks'
 cat "$out"/ranks/*/*/std* >"$out/log"
 grep -q 'one2: 1 variables saved' "$out/log" || fail 'one variable of two tasks: another number'
+
+# A signal stops scripts between two runs. Then variables have the updates of all runs that ended, and the profile these steps.
+python3 - "$adam" "$out" <<'END_OF_PYTHON'
+import json, os, sys
+adam, out = os.path.abspath(sys.argv[1]), sys.argv[2]
+for w in 0, 1:
+    feeds = {name: "%s/worker.%d.feed%d.npy" % (adam, w, k) for k, name in enumerate(("x:0", "y:0"))}
+    runs = ([{"targets": ["init"]}] if w == 0 else []) + [{"barrier": "initialised"}]
+    runs += [{"feeds": feeds, "fetches": ["Mean:0"], "targets": ["Adam"]}] * 100000
+    with open("%s/long.worker.%d.json" % (out, w), "w") as f:
+        json.dump({"runs": runs}, f)
+END_OF_PYTHON
+mpirun_here 3 "$run" --graph "$adam/graph.{job}.{task}.meta" --cluster ps=1,worker=2 --run "$out/long.json" --out "$out/long" \
+  --save-checkpoint "$out/stopped" --profile --db "$out/stopped.db" >"$out/log" 2>&1 &
+job=$!
+until [ -e "$out/long/worker.0/20" ] || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
+kill -USR1 "$(pgrep -f -- "^mpirun .*$out/stopped.db")"
+wait $job
+[ $? -eq 130 ] || fail 'a signal: another exit code than 130'
+said 'stopped: 12 variables saved' || fail 'a signal: variables are not saved'
+"$run" --graph $adam/graph.worker.0.meta --checkpoint "$out/stopped" --run "$out/read.json" --out "$out/after" >"$out/log" 2>&1 || fail 'after a signal'
+python3 - "$out" "$(find "$out/long" -name Mean_0.npy | wc -l)" <<'END_OF_PYTHON' || fail 'a signal: not the updates of the runs that ended, or not their steps'
+import sqlite3, struct, sys
+out, ended = sys.argv[1], int(sys.argv[2])
+updates, = struct.unpack("<q", open(out + "/after/0/global_step_0.npy", "rb").read()[-8:])
+db = sqlite3.connect(out + "/stopped.db")
+steps, = db.execute("SELECT count(*) FROM v_step s JOIN run r USING (run_id) WHERE r.command NOT LIKE '%, run 0'").fetchone()
+states = {state for state, in db.execute("SELECT state FROM run")}
+print(ended, "runs,", updates, "updates,", steps, "steps,", states)
+sys.exit(not (ended > 20 and updates == ended == steps and states == {"interrupted"}))
+END_OF_PYTHON
 echo 'a checkpoint, a placement and scripts over tasks: as one process'
