@@ -365,6 +365,78 @@ static void test_clusters_keep_constraints(void **state) {
   assert_true(joined > 1000); // so that clusters of one unit each cannot pass the test
 }
 
+// Coarsens until `target` clusters are left, whatever is drawn, and expects these: units with the same letter.
+static void coarsens(struct instance *i, uint32_t target, const char *clusters) {
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    struct tfc_random r;
+    uint32_t cluster[8];
+    tfc_random_init(&r, seed);
+    assert_int_equal(tfc_local_coarsen(i->problem, &r, NULL, target, cluster), target);
+    for (uint32_t u = 0; u < i->problem->unit_count; u++)
+      for (uint32_t v = 0; v < u; v++)
+        if ((cluster[u] == cluster[v]) != (clusters[u] == clusters[v]))
+          fail_msg("seed %llu: units %u and %u, not %s", (unsigned long long)seed, u, v, clusters);
+  }
+  instance_free(i);
+}
+
+// First is joined what exchanges much, and what is light. Chance counts up to a factor of three; here it is more.
+static void test_what_is_joined(void **state) {
+  (void)state;
+  // 7 us and 1007 us in turns
+  const struct drawn chain = {
+      .nodes = 8,
+      .acc = {10, 10, 10, 10, 10, 10, 10, 10},
+      .edges = 7,
+      .edge = {{0, 1, 1000000}, {1, 2, 0}, {2, 3, 1000000}, {3, 4, 0}, {4, 5, 1000000}, {5, 6, 0}, {6, 7, 1000000}}};
+  struct instance i = {.graph = graph_of(&chain), .machine = two_devices(TFC_NO_LIMIT)};
+  assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  coarsens(&i, 4, "aabbccdd");
+  // Of two neighbours with the same tensor, the lighter one.
+  const struct drawn light = {.nodes = 3, .acc = {1, 1, 1000}, .edges = 2, .edge = {{0, 1, 1000}, {1, 2, 1000}}};
+  i = (struct instance){.graph = graph_of(&light), .machine = two_devices(TFC_NO_LIMIT)};
+  assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  coarsens(&i, 2, "aab");
+  // The first one is light, too: on a device of the other kind it takes 1 us, or no time at all.
+  for (int none = 0; none < 2; none++) {
+    struct drawn kinds = {.nodes = 3,
+                          .acc = {1000, 1, 1000},
+                          .cpu = {none ? 1e-6 : 1, 1, 1000},
+                          .edges = 2,
+                          .edge = {{0, 1, 1000}, {1, 2, 1000}}};
+    i = (struct instance){.graph = graph_of(&kinds)};
+    assert_ok(tfc_machine_create(&i.machine));
+    for (int d = 0; d < 2; d++)
+      assert_ok(
+          tfc_machine_add_device(i.machine, &(struct tfc_machine_device){.name = d ? TFC_STR("cpu") : TFC_STR("acc"),
+                                                                         .kind = d ? TFC_STR("cpu") : TFC_STR("acc"),
+                                                                         .memory = TFC_NO_LIMIT,
+                                                                         .label = TFC_LABEL_MODELLED}));
+    struct tfc_link link = tfc_link_default();
+    link.latency_us = 7;
+    assert_ok(tfc_machine_add_link(i.machine, &link));
+    assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+    coarsens(&i, 2, "aab");
+  }
+  // A tensor that six others read counts a sixth for each of them: the seventh, which reads another one alone, is
+  // joined.
+  struct tfc_cost_builder *b = NULL;
+  uint32_t acc, node;
+  i = (struct instance){.machine = two_devices(TFC_NO_LIMIT)};
+  assert_ok(tfc_cost_builder_create(&b));
+  assert_ok(tfc_cost_builder_kind(b, TFC_STR("acc"), &acc));
+  for (uint32_t n = 0; n < 8; n++) {
+    char name[2] = {(char)('a' + n), 0};
+    assert_ok(tfc_cost_builder_node(b, tfc_str_from(name), &node));
+    assert_ok(tfc_cost_builder_time(b, node, acc, 10));
+  }
+  for (uint32_t n = 1; n < 8; n++) assert_ok(tfc_cost_builder_edge(b, 0, n == 7, n, 1000, TFC_LIVE_ABSENT));
+  assert_ok(tfc_cost_builder_finish(b, &i.graph));
+  tfc_cost_builder_free(b);
+  assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  coarsens(&i, 7, "abcdefga");
+}
+
 // Returns the longest path from the start of a node to the end of the step, by walking from the node.
 static int64_t tail_of(const struct instance *i, const tfc_device_id *device, uint32_t n) {
   const struct tfc_cost_graph *g = i->graph;
@@ -504,6 +576,7 @@ int main(void) {
       cmocka_unit_test(test_order_of_a_file),
       cmocka_unit_test(test_pins_match_whole_names),
       cmocka_unit_test(test_clusters_keep_constraints),
+      cmocka_unit_test(test_what_is_joined),
       cmocka_unit_test(test_rerank),
       cmocka_unit_test(test_anneal_tells_the_truth),
       cmocka_unit_test(test_anneal_cools),
