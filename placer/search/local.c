@@ -164,13 +164,13 @@ static int compare_joins(const void *x, const void *y) {
   return (a->b > b->b) - (a->b < b->b);
 }
 
-// Returns a unit's weight: its shortest time on any device, ps; 0 if no device can run it.
+// Returns a unit's weight: its shortest time on any device, ps. (Each unit may be on some device.)
 static double weight_of(const struct tfc_problem *p, uint32_t u) {
   int64_t best = INT64_MAX;
   for (uint32_t d = 0; d < p->device_count && (d == 0 || p->class_count > 1); d++)
     if (tfc_problem_unit_time(p, u, d) >= 0 && tfc_problem_unit_time(p, u, d) < best)
       best = tfc_problem_unit_time(p, u, d);
-  return best == INT64_MAX ? 0 : (double)best;
+  return (double)best;
 }
 
 uint32_t tfc_local_coarsen(const struct tfc_problem *p, struct tfc_random *r, const tfc_device_id *device,

@@ -216,7 +216,7 @@ struct tfc_guidance {
   int unused;
 };
 static struct tfc_budget given;
-static bool takes_all;
+static bool takes_all, spends, wins; // spends: just its budget; wins: it claims that each step became shorter
 static uint32_t asked;
 static uint64_t taken; // evaluations of the policy's own
 static const struct tfc_solution *gift;
@@ -225,7 +225,8 @@ static uint32_t gift_units;
 static tfc_status improve(const struct tfc_guidance *g, const struct tfc_budget *budget, struct tfc_solution *solution,
                           struct tfc_score *score, uint64_t *evaluations) {
   (void)g;
-  const uint64_t uses = takes_all ? 2 * budget->evaluations : 1;
+  const uint64_t uses = takes_all ? 2 * budget->evaluations : spends ? budget->evaluations : 1;
+  if (wins) score->value -= score->value / 50;
   if (gift && !asked) {
     memcpy(solution->device, gift->device, gift_units * sizeof *solution->device);
     *score = gift_score;
@@ -516,6 +517,33 @@ static void test_stuck(void **state) {
   }
 }
 
+// Of the eight blocks of a job, each of the two has one, and who gains has most of the others: where only one of them
+// gains, 0.15 of its worth is added to both, so it is drawn with a chance of 1.15 in 1.3.
+static void test_blocks_go_to_who_gains(void **state) {
+  (void)state;
+  enum { JOBS = 60 };
+  struct tfc_random r;
+  tfc_random_init(&r, 77);
+  struct instance i = random_instance(&r, 60, 3, 0, TFC_OBJECTIVE_STEP);
+  spends = true;
+  for (int way = 0; way < 2; way++) { // the policy alone, annealing alone
+    uint32_t by_policy = 0, blocks = 0;
+    wins = way == 0;
+    for (int k = 0; k < JOBS; k++) {
+      struct tfc_search_job j = job(i.problem, TFC_METHOD_POLICY, &r, 1600);
+      if (wins) j.score.value /= 1000; // nothing that annealing finds is better
+      asked = noted_count = 0;
+      assert_ok(tfc_search_job_run(i.problem, &j));
+      by_policy += asked, blocks += asked + noted_count;
+      job_free(&j);
+    }
+    const double share = (double)by_policy / blocks, wanted = (1 + 6 * (wins ? 1.15 : 0.15) / 1.3) / 8;
+    if (fabs(share - wanted) > 0.12) fail_msg("way %d: %g of the blocks, not %g", way, share, wanted);
+  }
+  spends = wins = false;
+  instance_free(&i);
+}
+
 // In a job that the policy shares with annealing, the policy's gain is what its own moves gained below the best
 // placement when the job was planned: nothing of the way from a worse one to there, and nothing that annealing found.
 static void test_who_gained(void **state) {
@@ -564,6 +592,7 @@ static void test_who_gained(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_stuck),
                                      cmocka_unit_test(test_who_gained),
+                                     cmocka_unit_test(test_blocks_go_to_who_gains),
                                      cmocka_unit_test(test_parts_of_budgets),
                                      cmocka_unit_test(test_targets),
                                      cmocka_unit_test(test_scatter),

@@ -10,6 +10,7 @@
 #include "placer/search/local.h"
 #include "placer/search/names.c"
 #include "placer/search/rivals.h"
+#include "placer/search/rollouts.h"
 #include "placer/search/slack.h"
 #include "profiler/store_rows.h"
 #include "tests/placer/instances.h"
@@ -459,6 +460,22 @@ static void test_accounts_are_told(void **state) {
   tells(&a, "");
 }
 
+// The policy is ahead if its best step is shorter by a hundredth than what was found before it; it has gained if it is
+// shorter at all.
+static void test_who_leads(void **state) {
+  (void)state;
+  static const struct {
+    int64_t after;
+    bool led, gained;
+  } cases[] = {{1000000, false, false}, {1000001, false, false}, {999999, false, true},
+               {990001, false, true},   {990000, true, true},    {1, true, true}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct tfc_search_outcome out = {.learned = {.before = 1000000, .after = cases[i].after}};
+    const struct tfc_finder f = {.out = &out};
+    assert_true(tfc_rollouts_led(&f) == cases[i].led && tfc_rollouts_gained(&f) == cases[i].gained);
+  }
+}
+
 // --- cost graphs ---------------------------------------------------------------------------------------------------
 
 // Times stay with their nodes when kinds are added later; edges are sorted by tensor; a tensor's live bytes may come
@@ -560,6 +577,27 @@ static tfc_status finish(uint32_t nodes, const uint64_t (*edges)[5], uint32_t co
   tfc_cost_graph_free(g);
   return s;
 }
+// An order of minus zero is that of zero, and is written like it.
+static void test_order_of_zero(void **state) {
+  (void)state;
+  struct tfc_cost_builder *b = NULL;
+  struct tfc_cost_graph *g = NULL;
+  uint32_t kind, node;
+  static const double orders[] = {-0.0, 0.0, -2.5};
+  MUST(tfc_cost_builder_create(&b));
+  MUST(tfc_cost_builder_kind(b, TFC_STR("a"), &kind));
+  for (int n = 0; n < 3; n++) {
+    char name[2] = {(char)('a' + n), 0};
+    MUST(tfc_cost_builder_node(b, tfc_str_from(name), &node));
+    MUST(tfc_cost_builder_time(b, node, kind, 1));
+    MUST(tfc_cost_builder_order(b, node, orders[n]));
+  }
+  MUST(tfc_cost_builder_finish(b, &g));
+  tfc_cost_builder_free(b);
+  assert_true(g->order[0] == 0 && !signbit(g->order[0]) && !signbit(g->order[1]) && g->order[2] == -2.5);
+  tfc_cost_graph_free(g);
+}
+
 static void test_bad_graphs(void **state) {
   (void)state;
   static const uint64_t bytes[][5] = {{0, 0, 1, 5, 9}, {0, 0, 2, 6, 9}}, live[][5] = {{0, 0, 1, 5, 9}, {0, 0, 2, 5, 8}};
@@ -591,6 +629,8 @@ int main(void) {
                                      cmocka_unit_test(test_accounts_add_up),
                                      cmocka_unit_test(test_accounts_are_told),
                                      cmocka_unit_test(test_graphs_are_built),
+                                     cmocka_unit_test(test_who_leads),
+                                     cmocka_unit_test(test_order_of_zero),
                                      cmocka_unit_test(test_bad_graphs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
