@@ -5,7 +5,7 @@
 // What makes libyaml slow in a short text. Its time grows with the square of the number of open brackets, of anchors
 // and of directives, and it takes some 200 bytes of memory for each value. Characters in strings and comments are
 // counted, too, because no real file has so many.
-enum { MOST_BYTES = 16 << 20, MOST_BRACKETS = 256, MOST_ANCHORS = 256, MOST_DIRECTIVES = 256 };
+enum { MOST_BYTES = 8 << 20, MOST_BRACKETS = 256, MOST_MARKS = 256, MOST_ANCHORS = 256, MOST_DIRECTIVES = 256 };
 
 // An anchor begins with "&" and is a word of its own; a directive begins with "%" and is the first word of a line. The
 // byte before may also be a part of a space or line end of several bytes.
@@ -17,7 +17,7 @@ static bool begins_line(unsigned char before) {
 }
 
 tfc_status tfc_yaml_check(tfc_str text) {
-  int open = 0, anchors = 0, directives = 0;
+  int open = 0, anchors = 0, directives = 0, marks = 0;
   size_t line = 1;
   if (text.size > MOST_BYTES)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "the file is larger than %d MiB", MOST_BYTES >> 20);
@@ -28,6 +28,13 @@ tfc_status tfc_yaml_check(tfc_str text) {
     open -= open > 0 && (text.data[i] == ']' || text.data[i] == '}');
     anchors += text.data[i] == '&' && begins_word(before);
     directives += text.data[i] == '%' && begins_line(before);
+    const unsigned char after = i + 1 < text.size ? (unsigned char)text.data[i + 1] : '\n';
+    // "- - - -" and "? ? ? ?" open a list or a mapping with each mark
+    marks += (text.data[i] == '-' || text.data[i] == '?') && (before <= ' ' || before >= 0x7f) && after <= ' ';
+    if (text.data[i] == '\n') marks = 0;
+    if (marks > MOST_MARKS)
+      return tfc_status_make(TFC_INVALID_ARGUMENT, "line %zu: more than %d '-' and '?' that open a list or a mapping",
+                             line, MOST_MARKS);
     if (open > MOST_BRACKETS)
       return tfc_status_make(TFC_INVALID_ARGUMENT, "line %zu: more than %d brackets are open", line, MOST_BRACKETS);
     if (anchors > MOST_ANCHORS)

@@ -170,13 +170,17 @@ static void test_libyaml(void **state) {
   refused(&text, "m.yaml: line 257: more than 256 directives ('%')");
   for (int i = 0; i < 100000; i++) tfc_text_printf(&text, "[\n");
   refused(&text, "m.yaml: line 257: more than 256 brackets are open");
+  for (int i = 0; i < 2000000; i++) tfc_text_add(&text, i % 2 ? TFC_STR("- ") : TFC_STR("? "));
+  refused(&text, "m.yaml: line 1: more than 256 '-' and '?' that open a list or a mapping");
   tfc_text_printf(&text, ONE "#");
-  for (int i = 0; i < 17 << 14; i++)
+  for (int i = 0; i < 9 << 14; i++)
     tfc_text_add(&text, TFC_STR("0123456789012345678901234567890123456789012345678901234567890123"));
-  refused(&text, "m.yaml: the file is larger than 16 MiB");
+  refused(&text, "m.yaml: the file is larger than 8 MiB");
   // Words with these characters are no anchors and directives, and names with them are written so that they are read.
   struct tfc_machine *m = NULL, *again = NULL;
-  tfc_text_printf(&text, "# R&D: 100%%\n" HEAD "devices:\n");
+  tfc_text_printf(&text, "# R&D: 100%%\n#");
+  for (int i = 0; i < 1000; i++) tfc_text_add(&text, TFC_STR("-"));
+  tfc_text_printf(&text, "\n" HEAD "devices:\n");
   for (int i = 0; i < 400; i++) tfc_text_printf(&text, "  - {name: \"R&D%d\", kind: \"a&b %%\"}\n", i);
   assert_ok(tfc_machine_parse((tfc_str){text.data, text.size}, "m.yaml", &m));
   tfc_text_deinit(&text);
