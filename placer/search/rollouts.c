@@ -14,6 +14,7 @@
 #define ROLLOUT_SHARE 0.6
 #define TRIED 48        // number of its first proposals: with fewer it has hardly learned anything of the problem
 #define BLOCK 16        // the other proposals follow in blocks of this size, as long as they may lead to something
+#define SHORT_STEP 4    // in a short search it learns from its proposals after so many of them
 #define HEADS_TRIED 32  // after so many proposals each head of the policy has had its turn
 #define WORTHWHILE 0.01 // the policy is ahead if its best step is shorter by this share than the best of the heuristics
 // A long search goes on with a policy that is behind until this share of the search is over, because the policy's moves
@@ -77,14 +78,23 @@ static tfc_status proposed(void *user, const struct tfc_solution *solution, stru
 struct asking {
   struct proposals *own;
   struct tfc_budget budget;
+  uint64_t step; // the policy learns from its proposals after so many of them; 0: it says itself
   uint64_t used;
   tfc_status status;
 };
 static void ask(void *user, uint32_t i) {
   struct asking *a = user;
   const struct tfc_finder *f = a->own->f;
+  const uint64_t end = a->used + a->budget.evaluations;
+  uint64_t before;
   (void)i;
-  a->status = f->o->settings.guide->propose(f->guidance, &a->budget, TFC_ELITE / 2, proposed, a->own, &a->used);
+  do {
+    struct tfc_budget part = a->budget;
+    before = a->used;
+    part.evaluations = end - a->used;
+    if (a->step && a->step < part.evaluations) part.evaluations = a->step;
+    a->status = f->o->settings.guide->propose(f->guidance, &part, TFC_ELITE / 2, proposed, a->own, &a->used);
+  } while (!a->status && a->used > before && a->used < end && !tfc_budget_over(&a->budget));
 }
 
 // What a policy learns of a problem leads it to placements that are like each other, and its later proposals hardly
@@ -115,7 +125,7 @@ tfc_status tfc_rollouts_ask(struct tfc_finder *f) {
   const struct tfc_score before = f->course.best;
   struct proposals own = {.f = f, .best = TFC_SCORE_NONE, .here = TFC_SCORE_NONE, .mark = TFC_SCORE_NONE};
   own.small = f->limit && tfc_finder_is_small(f, f->limit - tfc_finder_spent(f));
-  struct asking a = {.own = &own};
+  struct asking a = {.own = &own, .step = tfc_finder_is_short(f) ? SHORT_STEP : 0};
   a.budget = (struct tfc_budget){.seed = f->o->seed ^ 0x706f6c, .threads = f->threads, .cancel = &f->stop};
   if (f->deadline > 0) {
     a.budget.deadline = begin + 0.1 * (f->deadline - begin);

@@ -187,9 +187,13 @@ static void run_job(void *user, uint32_t i) {
   if (!j->status) tfc_budget_found(&j->budget, j->score);
 }
 
-// The heuristics that take more evaluations than the others.
-static bool is_dear(const char *name) {
-  return strcmp(name, "pack") == 0 || strcmp(name, "layout") == 0 || strcmp(name, "multilevel") == 0;
+// The heuristics that a brief search runs, with one evaluation for each: the others take more, or are hardly ever the
+// best.
+static bool serves_brief(const char *name) {
+  static const char *const names[] = {"single", "m-etf", "heft", "metis", "scotch", "round-robin"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(name, names[i]) == 0) return true;
+  return false;
 }
 
 // The policy is asked only for the step objective, which it is trained on; on one device there is nothing to choose.
@@ -197,11 +201,11 @@ static bool asks_policy(const struct tfc_finder *f) {
   return f->o->settings.guide && f->p->objective == TFC_OBJECTIVE_STEP && f->p->device_count > 1;
 }
 
-// Whether the policy's proposals are worth more than what else the evaluations of a short search could be for: those
-// heuristics, and new orders of operations for the best of the others, which it needs only if the policy does not lead.
-// Where memory is limited, any of that may be what fits.
+// Whether the policy's proposals are worth more than what else the evaluations of a short search could be for: the
+// other heuristics, and new orders of operations for what heuristics found, which it needs only if the policy does not
+// lead. Where memory is limited or links are missing, any of that may be what is legal and fits.
 static bool is_brief(const struct tfc_finder *f) {
-  return asks_policy(f) && tfc_finder_is_short(f) && !f->p->has_limits;
+  return asks_policy(f) && tfc_finder_is_short(f) && !f->p->has_limits && !f->p->has_missing_links;
 }
 
 static tfc_status heuristics(struct tfc_finder *f) {
@@ -221,9 +225,9 @@ static tfc_status heuristics(struct tfc_finder *f) {
     struct task *t = &tasks[count];
     t->algo = tfc_algo_find(tfc_str_from(names[i]));
     t->budget = (struct tfc_budget){.seed = f->o->seed + i, .threads = 1, .cancel = &f->stop};
-    if (brief && is_dear(names[i])) continue;
+    if (brief && !serves_brief(names[i])) continue;
     if (f->limit) { // with a limit on evaluations, each heuristic evaluates only a few placements
-      uint64_t few = i == 0 ? f->p->device_count : PLAIN;
+      uint64_t few = i == 0 ? f->p->device_count : brief ? 1 : PLAIN;
       bool searching = t->algo->needs & TFC_NEEDS_BUDGET || strcmp(names[i], "layout") == 0;
       if (searching) few = f->limit / 60;
       if (searching && !few) continue; // none would mean that there is no limit
@@ -548,7 +552,10 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       // In the first round nothing has changed since the temperature was found.
       const struct tfc_search_job first = {.hot = c->temperature};
       if (cools) TFC_TRY(s, plan_cooling(p, &c->random, elite, w ? jobs : c->round ? NULL : &first, j));
-      if (shares) j->method = TFC_METHOD_POLICY, j->rounds = 0, j->cold = 0.01 * j->hot;
+      if (shares) {
+        j->method = TFC_METHOD_POLICY, j->rounds = 0, j->cold = 0.01 * j->hot;
+        j->policy_first = tfc_finder_is_short(f);
+      }
     }
     f->at_work = "search";
     tfc_parallel_watched(busy, f->threads, run_job, &(struct job_list){f, jobs}, tfc_finder_tick, f);

@@ -17,6 +17,7 @@
 #define SHARE_BLOCKS 8   // a job that the policy shares with annealing has so many blocks
 #define SHARE_LEAST 12   // of at least so many evaluations
 #define SHARE_KEPT 0.8   // each newer block multiplies the weight of the older ones of the same way by this
+#define FIRST_SHARE 0.8  // in a job of policy_first, share of the budget for the policy's moves
 #define SETTLES 20       // a job of at least so many evaluations keeps some of them for the order of operations
 #define SHARE_FLOOR 0.15 // this share of the greater worth is added to both, so that either can be drawn
 
@@ -440,8 +441,9 @@ static double spent_share(const struct tfc_search_job *j, double begin) {
 }
 
 // Moves of the policy, which takes some units off their devices and places them again, and annealing on units share a
-// job in blocks: each has one, and the others are drawn by what the two have gained. When the policy finds no more
-// improvement, annealing gets what is left. The temperature falls over the whole job.
+// job in blocks: each has one, and the others are drawn by what the two have gained. Blocks of a short search would be
+// too short to tell that, and the policy's moves learn within a block what to move: there each has one block alone.
+// When the policy finds no more improvement, annealing gets what is left. The temperature falls over the whole job.
 static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   const double begin = tfc_now_s();
   struct shares shares = {0};
@@ -451,7 +453,8 @@ static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_searc
     blocks = j->budget.evaluations / SHARE_LEAST;
   for (uint64_t b = 0; !job_over(j); b++) {
     const int way = stuck ? BY_ANNEALING : b < WAYS ? (int)b : draw_share(&shares, random);
-    const double part = b + 1 < blocks ? 1.0 / (double)(blocks - b) : 1, done = spent_share(j, begin);
+    const double even = b + 1 < blocks ? 1.0 / (double)(blocks - b) : 1, done = spent_share(j, begin);
+    const double part = !j->policy_first ? even : way == BY_POLICY ? FIRST_SHARE : 1;
     const struct tfc_budget budget = part_of(&j->budget, j->evaluations, part, tfc_random_u64(random));
     const struct tfc_score before = j->score;
     const uint64_t used = j->evaluations;

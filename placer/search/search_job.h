@@ -28,11 +28,12 @@ struct tfc_search_job {
                                        // with it
   struct tfc_score score;              // of `solution`
   uint64_t evaluations;
-  double seconds;   // the job's duration
-  double slice;     // seconds that it may take from its beginning; 0: only its budget says when it ends
-  double hot, cold; // temperatures of the beginning and the end
-  uint32_t rounds;  // annealing: number of rounds, each half as hot as the one before and from the best placement so
-                    // far; 0: one
+  double seconds;    // the job's duration
+  double slice;      // seconds that it may take from its beginning; 0: only its budget says when it ends
+  double hot, cold;  // temperatures of the beginning and the end
+  uint32_t rounds;   // annealing: number of rounds, each half as hot as the one before and from the best placement so
+                     // far; 0: one
+  bool policy_first; // TFC_METHOD_POLICY: first the policy's moves alone, then annealing alone, instead of turns
   const struct tfc_guide *guide; // the policy and its state for the problem, for TFC_METHOD_POLICY
   const struct tfc_guidance *guidance;
   struct tfc_score before; // of the best placement when the job was planned; what a job finds is a gain only below it

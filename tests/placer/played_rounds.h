@@ -14,6 +14,7 @@ struct planned {
   uint32_t rounds;
   double hot, cold;
   struct tfc_score score;
+  bool policy_first;
   bool is_best; // it begins at the best placement that any job found, or at a better one
 };
 static struct planned plans[4096];
@@ -37,6 +38,7 @@ static tfc_status play_job(const struct tfc_problem *p, struct tfc_search_job *j
                                    .hot = j->hot,
                                    .cold = j->cold,
                                    .score = j->score,
+                                   .policy_first = j->policy_first,
                                    .is_best = !tfc_score_better(best_found, j->score)};
   if (own.value != j->score.value && j->score.value != best_found.value)
     return tfc_status_make(TFC_INTERNAL, "a job got a score that is not its placement's");

@@ -493,7 +493,23 @@ static void test_what_is_asked(void **state) {
       }
       job_free(&j);
     }
+    // Or the policy's moves come first, in one piece, and annealing gets the rest, which is more if they are stuck.
     takes_all = false;
+    for (int all = 0; all < 2; all++) {
+      spends = all;
+      j = job(p, TFC_METHOD_POLICY, &r, 800);
+      j.policy_first = true;
+      noted_count = 0, asked = 0;
+      assert_ok(tfc_search_job_run(p, &j));
+      const uint64_t own = step ? 800 - TFC_SETTLE_MOST : 800, used = all ? given.evaluations : 1;
+      assert_true(asked == 1 && noted_count == 1);
+      assert_int_equal(given.evaluations, own * 4 / 5 + 1);
+      assert_int_equal(noted[0].budget.evaluations, own - used);
+      is_near(noted[0].o.hot, 0.05 * pow(0.01, (double)used / (double)own));
+      is_near(noted[0].o.cold, 0.0005);
+      job_free(&j);
+    }
+    spends = false;
     instance_free(&i);
   }
   assert_true(regions_least <= 5 && regions_most >= 9);
