@@ -13,6 +13,8 @@
 #include "runtime/io/npy.h"
 #include "tests/cli/cluster_job.h"
 
+#define LINE_SIZE 8400 // some words and a path of in(), which GCC takes for as long as all of its paths together
+
 // It gets its transports from the file above.
 #include "cli/run_cluster.c"
 #define fail() _fail(__FILE__, __LINE__)
@@ -71,7 +73,7 @@ static void test_documents(void **state) {
 
 static void test_checkpoints(void **state) {
   (void)state;
-  char line[300];
+  char line[LINE_SIZE];
   command_put(folder, "ps.pbtxt", GRAPH("/job:ps/task:0", "0.25"));
   struct run_options o = options(in("ps.pbtxt"), "ps=1,worker=2");
   o.supervise = in("saves"), o.save_every = 0, o.steps = 7; // it saves after each step, and takes none of warm-up
@@ -239,7 +241,7 @@ static void test_replicas(void **state) {
                {"ps=1,worker=2", 3, 2, RUN_REDUCE_AUTO, false, true, -90}};
   static const char *const fetched[] = {"mean_x:0", "mean_whole:0"}, *const initial[] = {"initial"},
                            *const v[] = {"read:0"};
-  char x_feed[200], whole_feed[200], line[100];
+  char x_feed[LINE_SIZE], whole_feed[LINE_SIZE], line[100];
   const char *feeds[] = {whole_feed, x_feed};
   struct tfc_tensor x = {0};
   command_put(folder, "means.pbtxt", means);
