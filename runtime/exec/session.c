@@ -10,6 +10,7 @@
 #include "runtime/exec/plan/step.h"
 #include "runtime/exec/queue_threads.h"
 
+static bool makes_step_resources(const struct tfc_graph *g);
 static tfc_status plan_create(struct tfc_session *session, const struct tfc_graph *graph,
                               const struct tfc_run_spec *spec, struct tfc_plan **out);
 static const struct tfc_planner planner = {.create = plan_create, .free = tfc_plan_free, .run = tfc_session_run};
@@ -24,6 +25,7 @@ tfc_status tfc_session_create(const struct tfc_graph *graph, const struct tfc_se
   tfc_memory_mark();
   tfc_graph_retain(graph);
   session->graph = graph;
+  session->makes_step_resources = makes_step_resources(graph);
   session->planner = &planner;
   session->options = *options;
   session->devices = options->devices->devices;
@@ -189,7 +191,7 @@ static tfc_status plan_create(struct tfc_session *session, const struct tfc_grap
   }
   TFC_TRY(s, describe_feeds(plan, &b));
   TFC_TRY(s, tfc_resources_create(&plan->step_resources));
-  plan->uses_step_resources = makes_step_resources(session->graph);
+  plan->uses_step_resources = session->makes_step_resources;
   if (is_static) {
     TFC_TRY(s, keep_spec(plan, spec, graph->node_count));
     pthread_mutex_lock(&session->run_lock);

@@ -42,6 +42,7 @@ struct tfc_planner {
 };
 struct tfc_session {
   const struct tfc_graph *graph; // retained
+  bool makes_step_resources;     // a node of the graph, or of a function, makes resources that live for one step
   const struct tfc_planner *planner;
   struct tfc_session_options options;
   struct tfc_device *const *devices;

@@ -209,8 +209,9 @@ static void walk_name(struct calls *c, tfc_str name, uint32_t depth) {
   const struct tfc_function *fn = tfc_graph_function(c->owner, name);
   if (!fn || !fn->body) return;
   size_t at = (size_t)(fn - c->owner->functions);
+  // A chain of calls that is too deep for the stack is cut: the function that begins its rest is not inlined, either.
   if (c->state[at] == 1 || depth > 1000) c->recursive[at] = true;
-  if (c->state[at]) return;
+  if (c->state[at] || depth > 1000) return;
   c->state[at] = 1;
   for (uint32_t i = 0; i < fn->body->node_count; i++) {
     const struct tfc_node *n = &fn->body->nodes[i];

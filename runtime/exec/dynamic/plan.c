@@ -2,6 +2,7 @@
 // launched one by one.
 #include <stdlib.h>
 
+#include "runtime/base/map.h"
 #include "runtime/exec/dynamic/dynamic.h"
 #include "runtime/exec/node_state.h"
 #include "runtime/exec/variables.h"
@@ -23,6 +24,7 @@ struct maker {
   TFC_ARRAY(struct tfc_dedge) edges;
   TFC_ARRAY(uint32_t) sources; // [edges] dnode that the edge leaves
   TFC_ARRAY(struct tfc_dframe) frames;
+  struct tfc_intmap frame_of; // key: a hash of the frame's parent and name; value: the first frame with this hash
 };
 
 static bool fed(const struct maker *m, struct tfc_output o) {
@@ -318,7 +320,11 @@ static tfc_status make_edges(struct maker *m) {
 static tfc_status child_frame(struct maker *m, struct tfc_dnode *enter, uint32_t parent) {
   const struct tfc_node *n = &m->g->nodes[enter->node];
   tfc_str name = tfc_node_attr_string(m->g, n, "frame_name", "");
-  for (uint32_t f = 0; f < m->frames.count; f++)
+  bool found;
+  const uint64_t hash = tfc_hash_bytes(name.data, name.size) + parent,
+                 *first = tfc_intmap_put(&m->frame_of, hash, m->frames.count, &found);
+  if (!first) return tfc_status_no_memory("planning a step");
+  for (uint32_t f = (uint32_t)*first; found && f < m->frames.count; f++)
     if (f && m->frames.data[f].parent == parent && tfc_str_equal(m->frames.data[f].name, name)) {
       enter->enters = f;
       m->frames.data[f].enter_count++;
@@ -599,6 +605,7 @@ out:
   tfc_array_free(&m.edges);
   tfc_array_free(&m.sources);
   tfc_array_free(&m.frames);
+  tfc_intmap_deinit(&m.frame_of);
   return s;
 }
 
