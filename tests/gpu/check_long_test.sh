@@ -52,15 +52,17 @@ timeout -s KILL 20 build/gpu/tests/gpu_numerics_long_test gpu:0 losses=nmt "tuni
 [ $? -eq 137 ] && python3 -c 'import sqlite3, sys; sys.exit(sqlite3.connect(sys.argv[1]).execute("SELECT COUNT(*) FROM v_tuning").fetchone()[0] == 0)' \
   "$root/stopped.db" || { tail -n 5 "$root/stopped.txt"; echo "what a stopped test has measured is lost"; code=1; }
 # Where there is no gdb, the toolkit's shows the stack.
+python=$(python3 -c 'import sys; print(sys.executable)') # not a script that finds the interpreter by PATH
 mkdir -p "$root/toolkit/bin" "$root/no_gdb"
 printf '#!/bin/sh\necho "a stack of ${7##*/}"\n' >"$root/toolkit/bin/cuda-gdb"
 printf '#!/bin/sh\nkill -SEGV $$\n' >"$root/no_gdb/crash"
 chmod +x "$root/toolkit/bin/cuda-gdb" "$root/no_gdb/crash"
-PATH=/nowhere CUDA_HOME=$root/toolkit "$(command -v python3)" tests/gpu/check.py explain --out "$root/no_gdb" -- "$root/no_gdb/crash" >"$root/no_gdb/said"
+PATH=/nowhere CUDA_HOME=$root/toolkit "$python" tests/gpu/check.py explain --out "$root/no_gdb" -- "$root/no_gdb/crash" >"$root/no_gdb/said"
 grep -q 'again under cuda-gdb' "$root/no_gdb/said" && grep -q 'a stack of crash' "$root/no_gdb/said" ||
   { cat "$root/no_gdb/said"; echo "the toolkit's debugger is not used"; code=1; }
 rm "$root/no_gdb/explained"
-python3 tests/gpu/check.py explain --out "$root/no_gdb" --seconds 3 -- "$root/no_gdb/crash" | grep -q 'logs: no time left' ||
+python3 tests/gpu/check.py explain --out "$root/no_gdb" --seconds 3 -- "$root/no_gdb/crash" >"$root/no_gdb/late"
+grep -q 'logs: no time left' "$root/no_gdb/late" ||
   { echo "what failed is run again although there is no time left"; code=1; }
 # A step with a capture in it is not timed.
 build/gpu/bin/tfc-run -q --graph examples/mlp.pb --devices gpu:0 --steps 2 --warmup 0 --json | grep -q '"warmup": 3' ||
