@@ -26,6 +26,8 @@
 #include "runtime/transport/transport.h"
 
 enum {
+  SLEEPS = 1, // of a bell's word
+  ONE_RING = 2,
   TAG_MESSAGE = 1,
   TAG_BODY = 2,
   MOST_INLINE = 16384,
@@ -58,8 +60,10 @@ struct arriving { // a message whose body has not arrived completely
   MPI_Request requests[];
 };
 struct bell {
-  _Atomic uint32_t sleeps; // 1: a thread sleeps or is about to; once woken, it looks for messages
-  char apart[60];          // padding, so that the next task's bell is in another cache line
+  // SLEEPS: a thread sleeps or is about to; once woken, it looks for messages. The other bits count how often the bell
+  // was rung, so that a thread that is about to sleep notices it even if another one has set SLEEPS again meanwhile.
+  _Atomic uint32_t word;
+  char apart[60]; // padding, so that the next task's bell is in another cache line
 };
 struct transport {
   struct tfc_transport base;
@@ -101,12 +105,23 @@ static tfc_status nonsense(int from, const char *what) {
 static void ring(struct bell *b) {
   if (!b) return;
   atomic_thread_fence(memory_order_seq_cst); // the message must be sent before the bell is read
-  if (atomic_load(&b->sleeps) && atomic_exchange(&b->sleeps, 0))
-    syscall(SYS_futex, &b->sleeps, FUTEX_WAKE, 1, NULL, NULL, 0);
+  uint32_t word = atomic_load(&b->word);
+  while (word & SLEEPS)
+    if (atomic_compare_exchange_weak(&b->word, &word, word - SLEEPS + ONE_RING)) {
+      syscall(SYS_futex, &b->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+      return;
+    }
+}
+// The word as it is after that.
+static uint32_t begin_sleep(struct bell *b) {
+  return atomic_fetch_or(&b->word, SLEEPS) | SLEEPS;
+}
+static void end_sleep(struct bell *b) {
+  atomic_fetch_and(&b->word, ~(uint32_t)SLEEPS);
 }
 static void wait_for_bell(struct bell *b, uint32_t seen, int64_t ns) {
   const struct timespec t = {ns / 1000000000, ns % 1000000000};
-  syscall(SYS_futex, &b->sleeps, FUTEX_WAIT, seen, &t, NULL, 0);
+  syscall(SYS_futex, &b->word, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
 // Finds the ranks of the tasks on this host.
@@ -140,7 +155,7 @@ static tfc_status make_bells(struct transport *t) {
     t->own = calloc(1, sizeof(struct bell));
     return t->own ? NULL : tfc_status_no_memory(NULL);
   }
-  atomic_store(&first->sleeps, 0);
+  atomic_store(&first->word, 0);
   t->own = first;
   t->all_here = t->base.beside_count == t->base.count;
   for (int i = 0; i < (int)t->base.beside_count; i++) {
@@ -419,14 +434,14 @@ static tfc_status look(struct transport *t, struct view *out) {
 // to sleep.
 static tfc_status doze(struct transport *t, int64_t ns) {
   struct view v = {0};
-  const bool attended = atomic_load(&t->attendants) > 0;
+  uint32_t seen = atomic_load(&t->own->word); // before it asks for attendants: the last one to leave sets SLEEPS
   tfc_status s = NULL;
-  if (!attended) {
-    atomic_store(&t->own->sleeps, 1);
-    s = look(t, &v); // finds a message that a task sent before `sleeps` was set, so that it did not ring the bell
+  if (!atomic_load(&t->attendants)) {
+    seen = begin_sleep(t->own);
+    s = look(t, &v); // finds a message that a task sent before SLEEPS was set, so that it did not ring the bell
   }
-  if (!s && !v.any && !v.there && !atomic_load(&t->has_asked)) wait_for_bell(t->own, !attended, ns);
-  atomic_store(&t->own->sleeps, 0);
+  if (!s && !v.any && !v.there && !atomic_load(&t->has_asked)) wait_for_bell(t->own, seen, ns);
+  end_sleep(t->own);
   return s;
 }
 
@@ -435,9 +450,9 @@ static void attend(struct tfc_transport *base, bool begins) {
   struct view v = {0};
   if (begins) {
     atomic_fetch_add(&t->attendants, 1);
-    atomic_store(&t->own->sleeps, 0);
+    end_sleep(t->own);
   } else if (atomic_fetch_sub(&t->attendants, 1) == 1) {
-    atomic_store(&t->own->sleeps, 1);
+    begin_sleep(t->own);
     tfc_status s = look(t, &v);
     // Another thread may have left a message to be sent while this one called MPI.
     if (s || v.there || v.moves || atomic_load(&t->has_asked)) ring(t->own);
