@@ -200,10 +200,11 @@ out:
   return s;
 }
 
-// Restores --checkpoint before scripts run, after every task has run its --init.
+// Waits until every task with a script has run its --init, which would undo what another task's script has done by
+// then, and restores --checkpoint before scripts run.
 static tfc_status restore_for_scripts(struct job *job) {
-  if (!job->own.checkpoint) return NULL;
   TFC_RETURN_IF_ERROR(tfc_member_barrier(job->member, "--init has run", tfc_program_cancel()));
+  if (!job->own.checkpoint) return NULL;
   if (job->chief) TFC_RETURN_IF_ERROR(run_restore_tasks(&job->setup, job->own.checkpoint));
   return tfc_member_barrier(job->member, "--checkpoint is restored", tfc_program_cancel());
 }
