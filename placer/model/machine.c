@@ -114,8 +114,11 @@ static tfc_status check_link(const struct tfc_link *l) {
 tfc_status tfc_machine_add_link(struct tfc_machine *m, const struct tfc_link *link) {
   struct tfc_link l = *link;
   TFC_RETURN_IF_ERROR(check_link(&l));
-  struct tfc_link *links = realloc(m->links, (m->link_count + 1) * sizeof *links);
-  if (links) m->links = links;
+  struct tfc_link *links = m->links;
+  if (!(m->link_count & (m->link_count - 1))) { // the room is for a power of two
+    links = realloc(links, (m->link_count ? 2 * (size_t)m->link_count : 1) * sizeof *links);
+    if (links) m->links = links;
+  }
   struct tfc_link_point *curve = TFC_ARENA_ARRAY(&m->arena, struct tfc_link_point, (size_t)l.curve_count + 1);
   if (!links || !curve || !copy_str(m, &l.from) || !copy_str(m, &l.to) || !copy_str(m, &l.wire))
     return tfc_status_no_memory("a machine");
