@@ -282,10 +282,9 @@ static tfc_status divide_cells(struct tfc_ir *ir) {
   c.next = TFC_ARENA_ARRAY(&c.arena, uint32_t, c.op_count + 1),
   c.last = TFC_ARENA_ARRAY(&c.arena, uint32_t, c.op_count + 1);
   c.todo = TFC_ARENA_ARRAY(&c.arena, uint32_t, c.op_count + 1);
-  c.waits = TFC_ARENA_ARRAY(&c.arena, bool, c.op_count + 1),
   c.reached = TFC_ARENA_ARRAY(&c.arena, bool, c.op_count + 1);
-  if (!c.next || !c.last || !c.todo || !c.waits || !c.reached) TFC_TRY(s, tfc_status_no_memory("planning a step"));
-  for (size_t e = 0; e < ir->edges.count; e++) c.waits[ir->edges.data[e].to] = true;
+  if (!c.next || !c.last || !c.todo || !c.reached) TFC_TRY(s, tfc_status_no_memory("planning a step"));
+  TFC_TRY(s, tfc_ir_waits(ir, &c.arena, &c.waits));
   TFC_TRY(s, tfc_ir_readers(ir, &c.arena, &c.readers));
   TFC_TRY(s, tfc_ir_followers(ir, &c.arena, &c.readers, &c.followers));
   for (uint32_t i = 0; i < c.op_count; i++) {

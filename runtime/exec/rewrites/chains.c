@@ -90,9 +90,8 @@ static tfc_status find_edges(struct fusion *f) {
   f->edges.begin = TFC_ARENA_ARRAY(&f->arena, uint32_t, f->op_count + 2);
   f->edges.to = tfc_arena_alloc(&f->arena, (ir->edges.count + 1) * sizeof *f->edges.to);
   f->producer = tfc_arena_alloc(&f->arena, (ir->values.count + 1) * sizeof *f->producer);
-  f->waits = TFC_ARENA_ARRAY(&f->arena, bool, f->op_count + 1);
-  if (!f->edges.begin || !f->edges.to || !f->producer || !f->waits) return tfc_status_no_memory("planning a step");
-  for (size_t e = 0; e < ir->edges.count; e++) f->waits[ir->edges.data[e].to] = true;
+  if (!f->edges.begin || !f->edges.to || !f->producer) return tfc_status_no_memory("planning a step");
+  TFC_RETURN_IF_ERROR(tfc_ir_waits(ir, &f->arena, &f->waits));
   uint32_t *begin = f->edges.begin;
   for (size_t e = 0; e < ir->edges.count; e++) begin[ir->edges.data[e].from + 2]++;
   for (uint32_t i = 2; i < f->op_count + 2; i++) begin[i] += begin[i - 1];

@@ -117,9 +117,7 @@ static tfc_status add_biases(struct tfc_ir *ir) {
   const uint32_t count = (uint32_t)ir->ops.count;
   bool *waits = NULL;
   if (!tfc_ir_any_launches(ir, &bias_def)) return NULL;
-  waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
-  if (!waits) TFC_TRY(s, tfc_status_no_memory("planning a step"));
-  for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
+  TFC_TRY(s, tfc_ir_waits(ir, &arena, &waits));
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (uint32_t i = 0; i < count; i++) {
     struct adds adds;

@@ -132,9 +132,7 @@ static tfc_status spread_norms(struct tfc_ir *ir) {
   bool *waits = NULL, any = false;
   for (uint32_t i = 0; i < count && !any; i++) any = is_norm(&ir->ops.data[i]);
   if (!any) return NULL;
-  waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
-  if (!waits) TFC_TRY(s, tfc_status_no_memory("planning a step"));
-  for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
+  TFC_TRY(s, tfc_ir_waits(ir, &arena, &waits));
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (uint32_t i = 0; i < count; i++)
     if (!waits[i] && fits(ir, &readers, &ir->ops.data[i])) TFC_TRY(s, spread(ir, i));

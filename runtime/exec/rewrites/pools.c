@@ -104,9 +104,7 @@ static tfc_status merge_pools(struct tfc_ir *ir) {
   bool *waits = NULL, any = false; // [ops] an ordering edge leads to it, which need not come before the convolution
   for (uint32_t i = 0; i < count && !any; i++) any = is_pool(ir, &ir->ops.data[i]);
   if (!any) return NULL;
-  waits = TFC_ARENA_ARRAY(&arena, bool, count + 1);
-  if (!waits) TFC_TRY(s, tfc_status_no_memory("planning a step"));
-  for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
+  TFC_TRY(s, tfc_ir_waits(ir, &arena, &waits));
   TFC_TRY(s, tfc_ir_readers(ir, &arena, &readers));
   for (uint32_t i = 0; i < count; i++) {
     struct tfc_pool *pool;

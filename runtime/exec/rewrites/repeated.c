@@ -32,9 +32,8 @@ static const struct tfc_ir_input *unrepeated(const struct tfc_ir *ir, const bool
 static tfc_status read_unrepeated(struct tfc_ir *ir) {
   tfc_status s = NULL;
   struct tfc_arena arena = {0};
-  bool *waits = TFC_ARENA_ARRAY(&arena, bool, ir->ops.count + 1);
-  if (!waits) TFC_TRY(s, tfc_status_no_memory("planning a step"));
-  for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
+  bool *waits = NULL;
+  TFC_TRY(s, tfc_ir_waits(ir, &arena, &waits));
   for (size_t i = 0; i < ir->ops.count; i++) {
     struct tfc_ir_op *op = &ir->ops.data[i];
     if (!broadcasts(op)) continue;

@@ -142,6 +142,14 @@ tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, stru
   return NULL;
 }
 
+tfc_status tfc_ir_waits(const struct tfc_ir *ir, struct tfc_arena *arena, bool **out) {
+  bool *waits = TFC_ARENA_ARRAY(arena, bool, ir->ops.count + 1);
+  if (!waits) return tfc_status_no_memory("planning a step");
+  for (size_t e = 0; e < ir->edges.count; e++) waits[ir->edges.data[e].to] = true;
+  *out = waits;
+  return NULL;
+}
+
 tfc_status tfc_ir_followers(const struct tfc_ir *ir, struct tfc_arena *arena, const struct tfc_ir_readers *readers,
                             struct tfc_ir_followers *out) {
   const uint32_t n = (uint32_t)ir->ops.count;

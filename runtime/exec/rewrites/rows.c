@@ -118,9 +118,8 @@ static tfc_status join_rows(struct tfc_ir *ir) {
   bool any = false;
   if (!tfc_ir_any_launches(ir, &tfc_rows_def)) return NULL;
   s.members = TFC_ARENA_ARRAY(&s.arena, struct tfc_rows_member, count + 1);
-  s.waits = TFC_ARENA_ARRAY(&s.arena, bool, count + 1);
-  if (!s.members || !s.waits) TFC_TRY(status, tfc_status_no_memory("planning a step"));
-  for (size_t e = 0; e < ir->edges.count; e++) s.waits[ir->edges.data[e].to] = true;
+  if (!s.members) TFC_TRY(status, tfc_status_no_memory("planning a step"));
+  TFC_TRY(status, tfc_ir_waits(ir, &s.arena, &s.waits));
   for (uint32_t i = 0; i < count; i++) {
     if (!tfc_ir_launches(ir, ir->ops.data[i].device, &tfc_rows_def)) continue;
     TFC_TRY(status, tfc_rows_member_of(ir, i, &s.members[i]));
