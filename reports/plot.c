@@ -20,7 +20,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
 
-int64_t tfc_plot_limit_ns = INT64_C(60000000000);
+static int64_t plot_limit_ns = INT64_C(60000000000); // for one run of gnuplot; a test sets it
 
 extern char **environ;
 
@@ -208,7 +208,7 @@ static tfc_status start_gnuplot(int in, int result, int errors, pid_t *out) {
 
 // Waits for gnuplot to end, and ends its process group. CANCELLED: a signal came; DEADLINE_EXCEEDED: it took too long.
 static tfc_status wait_for_gnuplot(pid_t pid, int *out_state) {
-  const int64_t end = tfc_now_ns() + tfc_plot_limit_ns;
+  const int64_t end = tfc_now_ns() + plot_limit_ns;
   struct timespec pause = {.tv_nsec = 1000000};
   tfc_status s = NULL;
   siginfo_t info = {0};
@@ -219,7 +219,7 @@ static tfc_status wait_for_gnuplot(pid_t pid, int *out_state) {
     if (tfc_status_code(s) != TFC_CANCELLED) tfc_status_free(s), s = NULL;
     if (!s && tfc_now_ns() > end)
       s = tfc_status_make(TFC_DEADLINE_EXCEEDED, "gnuplot had not drawn it after %g s, and was ended",
-                          (double)tfc_plot_limit_ns * 1e-9);
+                          (double)plot_limit_ns * 1e-9);
     if (!s) nanosleep(&pause, NULL);
     if (pause.tv_nsec < 20000000) pause.tv_nsec += 1000000;
   }

@@ -20,6 +20,7 @@
 #include "tests/common/folder.h"
 #include "tests/common/sample_run.h"
 #include "tests/reports/by_hand.h"
+#include "tests/reports/gnuplot.h"
 #include "tests/reports/html.h"
 
 static char folder[64], path[96], sample_path[96];
@@ -684,6 +685,35 @@ static void test_svg(void **state) {
   for (int i = 0; i < 3; i++) tfc_plot_deinit(&plots[i]);
 }
 
+// A gnuplot that does not end is ended, and each plot has a note that says so. No plot gets a second run of gnuplot,
+// which would hang, too.
+static void test_hanging_gnuplot(void **state) {
+  (void)state;
+  static const char *const names[] = {"steps", "spread", "utilisation"};
+  const int64_t usual_limit = plot_limit_ns;
+  struct tfc_query_args args;
+  struct tfc_plot plots[3] = {0};
+  char command[256], started_path[128], *usual_path;
+  struct tfc_file started;
+  assert_ok(tfc_report_focus(store, 1, &args));
+  snprintf(started_path, sizeof started_path, "%s/started", folder);
+  snprintf(command, sizeof command, "echo once >>%s; sleep 600", started_path);
+  usual_path = put_gnuplot(folder, command);
+  plot_limit_ns = 2000000000;
+  tfc_status s = tfc_plots_draw(store, names, 3, &args, tfc_plot_scale_of(1), plots);
+  plot_limit_ns = usual_limit;
+  remove_gnuplot(folder, usual_path);
+  assert_ok(s);
+  for (int i = 0; i < 3; i++) {
+    assert_string_equal(plots[i].note.data, "gnuplot had not drawn it after 2 s, and was ended");
+    assert_true(!plots[i].svg.size && !plots[i].narrow.size);
+    tfc_plot_deinit(&plots[i]);
+  }
+  assert_ok(tfc_file_map(started_path, &started));
+  assert_true(tfc_str_is((tfc_str){(const char *)started.data, started.size}, "once\n"));
+  tfc_file_unmap(&started);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_warnings),
                                      cmocka_unit_test(test_timeline),
@@ -699,6 +729,7 @@ int main(void) {
                                      cmocka_unit_test(test_trace),
                                      cmocka_unit_test(test_scales),
                                      cmocka_unit_test(test_svg),
+                                     cmocka_unit_test(test_hanging_gnuplot),
                                      cmocka_unit_test(test_endings)}; // must be last, because it changes the run
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
