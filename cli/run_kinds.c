@@ -38,11 +38,7 @@ tfc_status run_kinds_open(const struct run_setup *setup, bool checks, struct run
   struct run_kinds *k = calloc(1, sizeof *k);
   if (!k) return tfc_status_no_memory("a profile");
   pthread_mutex_init(&k->lock, NULL);
-  if (checks && (setup->cluster || setup->options->wait))
-    TFC_TRY(s, run_traces_open(setup, 0, tfc_program_cancel(), &store));
-  else if (checks)
-    TFC_TRY(s, tfc_store_open(setup->options->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"},
-                              &store));
+  if (checks) TFC_TRY(s, run_profile_open(setup, &store));
   if (!setup->cluster) {
     TFC_TRY(s, run_profile_take_tuning(setup, store));
     TFC_TRY(s, tfc_collector_create(setup->devices.count, 4096 + 2 * (size_t)setup->graph->node_count, &k->collector));

@@ -8,7 +8,6 @@
 #include "cli/progress.h"
 #include "cli/run.h"
 #include "cli/run_profile.h"
-#include "cli/run_traces.h"
 #include "cli/untrusted.h"
 #include "profiler/collector.h"
 #include "profiler/collector_gpu.h"
@@ -496,12 +495,7 @@ tfc_status run_measure(struct run_setup *setup) {
   int64_t run = 0;
   TFC_TRY(s, read_names(&m));
   if (setup->options->wait) TFC_TRY(s, cli_measuring_lock(true, &m.lock));
-  // checks that the database can be written before anything runs
-  if (setup->options->profile && setup->options->wait)
-    TFC_TRY(s, run_traces_open(setup, 0, tfc_program_cancel(), &m.store));
-  else if (setup->options->profile)
-    TFC_TRY(s, tfc_store_open(setup->options->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"},
-                              &m.store));
+  if (setup->options->profile) TFC_TRY(s, run_profile_open(setup, &m.store));
   if (m.store) TFC_TRY(s, run_profile_take_tuning(setup, m.store));
   TFC_TRY(s, infer(&m));
   TFC_TRY(s, initialize(&m));

@@ -5,6 +5,7 @@
 
 #include "cli/graph_digest.h"
 #include "cli/program.h"
+#include "cli/run_traces.h"
 #include "profiler/collector.h"
 #include "profiler/host.h"
 #include "profiler/store_rows.h"
@@ -80,6 +81,11 @@ out:
   free(all);
   free(ns);
   return s;
+}
+
+tfc_status run_profile_open(const struct run_setup *setup, struct tfc_store **out) {
+  if (setup->tasks || setup->options->wait) return run_traces_open(setup, 0, tfc_program_cancel(), out);
+  return tfc_store_open(setup->options->db, &(struct tfc_store_options){.write = true, .purpose = "tfc-run"}, out);
 }
 
 // Returns the driver that measures which algorithm of a library is the fastest for a shape; NULL: no device has such a

@@ -16,10 +16,13 @@ struct run_profile {
   const struct tfc_output *feeds; // [feed_count]
   const struct tfc_shape *feed_shapes;
   const struct tfc_tensor *values;
-  const char *what;                   // which steps of a script these are; NULL: they are not of a script
+  const char *what; // the name of the kind of a script's steps (run_kinds.h); NULL: there is no script
   uint32_t feed_count, steps, warmup; // steps: how many were timed; warmup: how many before them were not
   bool interrupted;
 };
+// Opens the database before anything runs, so that one that cannot be written is an error at once. With --wait, and in
+// a job of several tasks, it waits while another process writes.
+TFC_MUST_USE tfc_status run_profile_open(const struct run_setup *setup, struct tfc_store **out);
 // *out_run: the run's number. The store must be open for writing.
 TFC_MUST_USE tfc_status run_profile_store(const struct run_profile *profile, struct tfc_quartiles step_us,
                                           struct tfc_store *store, int64_t *out_run);

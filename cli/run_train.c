@@ -1,8 +1,7 @@
 // Implements tfc-run --cluster SPEC without --run: each task that has a graph takes --steps steps of it, inferred or
 // given. The chief initialises the variables, and then restores the last checkpoint of --supervise, or, if there is
 // none yet, that of --checkpoint. The other tasks wait until it has done so. The chief saves the variables during
-// training
-// (--supervise) and at its end.
+// training (--supervise) and at its end.
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "cli/run.h"
 #include "cli/run_backup_runs.h"
 #include "cli/run_backups.h"
+#include "cli/run_profile.h"
 #include "cli/run_replicas.h"
 #include "cli/run_saves.h"
 #include "cli/run_status.h"
@@ -365,9 +365,9 @@ static tfc_status prepare(struct training *t) {
 tfc_status run_train(struct run_setup *setup, bool chief, bool *out_stopped) {
   tfc_status s = NULL;
   struct training t = {.setup = setup, .chief = chief};
-  if (chief && setup->options->profile) { // checks that the database can be written before anything runs
+  if (chief && setup->options->profile) {
     struct tfc_store *store = NULL;
-    TFC_TRY(s, run_traces_open(setup, 0, tfc_program_cancel(), &store));
+    TFC_TRY(s, run_profile_open(setup, &store));
     tfc_store_close(store);
   }
   TFC_TRY(s, infer(&t));
