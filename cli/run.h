@@ -44,7 +44,7 @@ struct run_setup {
   double *order;                        // [node], NULL
   // With --replicas: how many towers in `graph` have variables that are copies of tower 0's; otherwise 0.
   uint32_t mirrors;
-  struct run_kinds *kinds; // where the steps of a script are recorded; NULL: nowhere
+  struct run_kinds *kinds; // owned; where the steps of a script are recorded; NULL: nowhere
   uint64_t steps;          // finished steps that may have changed variables: without any there is nothing to save
   uint64_t host_before;    // bytes that host memory held before the session was created
   double began_unix_s;     // when the graph began to be loaded

@@ -29,9 +29,8 @@ struct job {
   char name[TFC_TASK_TEXT];
   struct tfc_guard *guard; // the parent process that reports a crash (cli/guard.h); NULL: there is none
   atomic_bool told;
-  bool runs, chief;        // runs: it takes steps; chief: it is the first task that takes steps
-  bool stopped;            // a signal ended its steps, and everything is kept
-  struct run_kinds *kinds; // the steps of its script, with --profile
+  bool runs, chief; // runs: it takes steps; chief: it is the first task that takes steps
+  bool stopped;     // a signal ended its steps, and everything is kept
 };
 
 // Replaces {job} and {task} in a path, as in "train.{job}.{task}.meta". NULL: out of memory.
@@ -200,40 +199,38 @@ out:
   return s;
 }
 
-// Waits until every task with a script has run its --init, which would undo what another task's script has done by
-// then, and restores --checkpoint before scripts run.
-static tfc_status restore_for_scripts(struct job *job) {
+// Waits until every task with a script has run its --init: a later one would undo what another task's script has done.
+// Then the chief restores --checkpoint.
+static tfc_status prepare_scripts(struct job *job) {
   TFC_RETURN_IF_ERROR(tfc_member_barrier(job->member, "--init has run", tfc_program_cancel()));
   if (!job->own.checkpoint) return NULL;
   if (job->chief) TFC_RETURN_IF_ERROR(run_restore_tasks(&job->setup, job->own.checkpoint));
   return tfc_member_barrier(job->member, "--checkpoint is restored", tfc_program_cancel());
 }
 
-// Runs the task's script, if it has a graph and one. The first of these tasks is the chief.
+// Runs the task's script. The chief is the first task that has one.
 static tfc_status run_own_script(struct job *job) {
   tfc_status s = NULL;
   job->chief = true;
   for (uint32_t r = 0; r < tfc_member_rank(job->member); r++)
     if (tfc_member_is_client(job->member, r)) job->chief = false;
-  if (job->own.profile) TFC_RETURN_IF_ERROR(run_kinds_open(&job->setup, job->chief, &job->kinds));
+  if (job->own.profile) TFC_RETURN_IF_ERROR(run_kinds_open(&job->setup, job->chief, &job->setup.kinds));
   TFC_RETURN_IF_ERROR(run_initialise(&job->setup));
-  TFC_RETURN_IF_ERROR(restore_for_scripts(job));
-  job->setup.kinds = job->kinds;
+  TFC_RETURN_IF_ERROR(prepare_scripts(job));
   s = run_script(&job->setup);
-  job->setup.kinds = NULL;
   job->stopped = tfc_status_code(s) == TFC_CANCELLED && atomic_load(tfc_program_cancel()) && run_keeps(&job->own);
   return s;
 }
 
-// Keeps what --save-checkpoint and --profile ask for, when the scripts of all tasks have ended. What cannot be stored
-// of a profile is this task's loss alone: *out_code.
+// Writes what --save-checkpoint and --profile ask for, when the scripts of all tasks have ended. A profile that cannot
+// be stored does not end the job; *out_code is the task's exit code then.
 static tfc_status keep_of_script(struct job *job, int *out_code) {
   const bool stopped = atomic_load(tfc_program_cancel());
   if (!job->runs || !job->own.script) return NULL;
   if (job->own.save_checkpoint && job->chief && (!stopped || job->setup.steps))
     TFC_RETURN_IF_ERROR(run_save_tasks(&job->setup, job->own.save_checkpoint, true));
-  if (!job->kinds) return NULL;
-  tfc_status s = run_kinds_store(job->kinds, &job->setup, stopped);
+  if (!job->setup.kinds) return NULL;
+  tfc_status s = run_kinds_store(job->setup.kinds, &job->setup, stopped);
   if (s) *out_code = tfc_program_fail(tfc_status_annotate(s, "%s", job->name));
   return NULL;
 }
@@ -329,7 +326,6 @@ int run_cluster(const struct run_options *o, char **argv) {
   tfc_devices_close(&devices);
   tfc_cluster_spec_deinit(&job.spec);
   tfc_placed_deinit(&job.placed);
-  run_kinds_free(job.kinds);
   free(job.graph), free(job.script), free(job.out), free(job.placement);
   return code;
 }

@@ -8,6 +8,7 @@
 #include "cli/feed_cast.h"
 #include "cli/program.h"
 #include "cli/run.h"
+#include "cli/run_kinds.h"
 #include "placer/model/placed.h"
 #include "profiler/gpu.h"
 #include "runtime/base/memory_account.h"
@@ -103,6 +104,7 @@ tfc_status run_step(const struct run_setup *setup, const struct tfc_run_spec *sp
 }
 
 void run_setup_close(struct run_setup *setup) {
+  run_kinds_free(setup->kinds); // first: it has plans of the session and watches the devices
   tfc_cluster_session_free(setup->cluster);
   tfc_session_free(setup->session);
   tfc_devices_close(&setup->devices);

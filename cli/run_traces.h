@@ -17,8 +17,8 @@ TFC_MUST_USE tfc_status run_traces_add(struct run_traces *traces, struct tfc_clu
 // meanwhile.
 TFC_MUST_USE tfc_status run_traces_open(const struct run_setup *setup, int64_t quiet_ns, const _Atomic bool *cancel,
                                         struct tfc_store **out);
-// `what`: which steps of this task these are, for people; NULL: there are no others. `stopped`: a signal ended the
-// steps.
+// `what`: the name of the kind of a script's steps (run_kinds.h); NULL: there is no script. `stopped`: a signal ended
+// the steps.
 TFC_MUST_USE tfc_status run_traces_store(const struct run_traces *traces, const struct run_setup *setup,
                                          const char *what, struct tfc_quartiles step_us, bool stopped);
 void run_traces_deinit(struct run_traces *traces);

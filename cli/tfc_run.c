@@ -213,8 +213,7 @@ static const struct tfc_program program = {
     .flag_count = sizeof flags / sizeof *flags,
 };
 
-// Stores what was recorded of a script, also if a signal ended it. Losing that is worse than the signal, so then that
-// is the error.
+// Stores what was recorded of a script, also if a signal ended it (`s`). Returns `s`, or why nothing could be stored.
 static tfc_status store_script(const struct run_setup *setup, tfc_status s) {
   if (!setup->kinds || (s && tfc_status_code(s) != TFC_CANCELLED)) return s;
   tfc_status lost = run_kinds_store(setup->kinds, setup, s != NULL);
@@ -242,7 +241,6 @@ static tfc_status run(const struct run_options *o) {
   s = store_script(&setup, s);
 out:
   tfc_lock_release(lock);
-  run_kinds_free(setup.kinds);
   run_setup_close(&setup);
   return s;
 }
