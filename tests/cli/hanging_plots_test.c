@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/cli/large_problem.h"
 #include "tests/common/command.h"
 #include "tests/common/folder.h"
 #include "tests/common/sample_run.h"
@@ -23,12 +24,15 @@ static int set_up(void **state) {
   command_put(folder, "costs.json",
               "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"k80\"], \"nodes\": [{\"name\": \"a\", "
               "\"time_us\": {\"k80\": 5}}, {\"name\": \"b\", \"time_us\": {\"k80\": 6}}], \"edges\": []}");
+  large_problem_put(folder);
   // wait_for_gnuplot: until it runs. end SIGNAL PID: sends the signal; prints the program's exit code, which processes
-  // are still there, and which page.
+  // are still there, which page, and whether the program had ended before.
   command_put(folder, "functions",
               "wait_for_gnuplot() { n=0; until [ -s pids ] || [ $n = 3000 ]; do n=$((n + 1)); sleep 0.01; done; }\n"
-              "end() { kill -$1 $2; wait $2; echo \"code $?\"; sleep 0.1; for p in $(cat pids); do\n"
-              "  case $(cat /proc/$p/stat 2>/dev/null) in ''|*') Z '*) ;; *) echo \"alive $p\"; kill -9 $p ;; esac\n"
+              "ended() { case $(cat /proc/$1/stat 2>/dev/null) in ''|*') Z '*) ;; *) false ;; esac; }\n"
+              "end() { kill -$1 $2 || echo 'ended before'; wait $2; echo \"code $?\"; for p in $(cat pids); do\n"
+              "  n=0; until ended $p || [ $n = 1000 ]; do n=$((n + 1)); sleep 0.01; done\n"
+              "  ended $p || { echo \"alive $p\"; kill -9 $p; }\n"
               "done; rm -f pids; ls page/* 2>/dev/null; true; }\n");
   snprintf(path, sizeof path, "%s/tfc.db", folder);
   if (sample_run_write(path, 1, &sample)) return -1;
@@ -55,14 +59,13 @@ static void test_report(void **state) {
         "interrupted while gnuplot was drawing the plots");
 }
 
-#define PLACE                                                                                                          \
-  "{ tfc-place --graph costs.json --machine " TFC_SOURCE_DIR "/configs/4xk80.yaml --out p.json --report page "         \
-  "--db place.db %s >out & "
+#define PLACE "{ tfc-place --out p.json --report page --db place.db %s >out & "
 
 // The answer was written before.
 static void test_place(void **state) {
   (void)state;
-  check(command(HERE PLACE "wait_for_gnuplot; end TERM $!; }", folder, "--evaluations 10"),
+  check(command(HERE PLACE "wait_for_gnuplot; end TERM $!; }", folder,
+                "--graph costs.json --machine " TFC_SOURCE_DIR "/configs/4xk80.yaml --evaluations 10"),
         "interrupted while gnuplot was drawing the plots");
   assert_exit(0, "", "cd %s && grep -q tfc-placement p.json && rm p.json", folder);
 }
@@ -70,7 +73,9 @@ static void test_place(void **state) {
 // The first signal ends the search; its answer and the report are written all the same. The second signal ends that.
 static void test_second_signal(void **state) {
   (void)state;
-  check(command(HERE PLACE "sleep 1; kill -INT $!; wait_for_gnuplot; sleep 0.7; end INT $!; }", folder, "--time 600s"),
+  check(command(HERE "rm -f place.db; " PLACE "until " LARGE_PROBLEM_BEGUN(
+                    "place.db") "; do sleep 0.02; done; kill -INT $!; wait_for_gnuplot; sleep 0.7; end INT $!; }",
+                folder, "--graph large.json --machine slow.yaml --algorithm anneal --time 600s"),
         "");
   assert_exit(0, "", "cd %s && grep -q tfc-placement p.json", folder);
 }

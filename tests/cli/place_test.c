@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/cli/large_problem.h"
 #include "tests/common/command.h"
 #include "tests/common/folder.h"
 
@@ -38,18 +39,7 @@ static int set_up(void **state) {
               "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"gpu:9\", \"b\": \"acc:0\"}}");
   command_put(folder, "less.json",
               "{\"format\": \"tfc-placement\", \"version\": 1, \"placement\": {\"a\": \"acc:0\", \"b\": \"acc:0\"}}");
-  char path[128]; // of a problem that cannot be solved in a second
-  snprintf(path, sizeof path, "%s/large.json", folder);
-  FILE *file = fopen(path, "w");
-  fprintf(file, "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": [");
-  for (int i = 0; i < 400; i++)
-    fprintf(file, "%s{\"name\": \"n%d\", \"time_us\": {\"acc\": %d}}", i ? ", " : "", i, 5 + i * 37 % 50);
-  fprintf(file, "], \"edges\": [");
-  for (int i = 20; i < 400; i++)
-    fprintf(file, "%s{\"from\": \"n%d\", \"to\": \"n%d\", \"bytes\": %d}", i > 20 ? ", " : "", i - 1 - i * 7 % 19, i,
-            100 * (i % 90));
-  fprintf(file, "]}");
-  fclose(file);
+  large_problem_put(folder);
   command_put(folder, "settings.yaml", "# settings\nseed: 7\nevaluations: 500\nmemory: {\"acc:*\": 3kB}\n");
   return 0;
 }
@@ -256,26 +246,23 @@ static void test_time(void **state) {
 #define AGAIN ": %s; "
 #endif
 static void interrupt(const char *signal, int expected, const char *begun, const char *wait, const char *flags) {
-  assert_exit(0, "",
-              "cd %s && { tfc-place --machine s.yaml --graph large.json --report none --evaluations 90000 --out b.json "
-              "--db %s 2> said & pid=$!; until %s; do sleep 0.02; done; sleep %s; kill -%s $pid; " AGAIN
-              "wait $pid; test $? = %d; } > out 2> err",
-              folder, flags, begun, wait, signal, signal, expected);
+  assert_exit(
+      0, "",
+      "cd %s && { tfc-place --machine slow.yaml --graph large.json --report none --evaluations 90000 --out b.json "
+      "--db %s 2> said & pid=$!; until %s; do sleep 0.02; done; sleep %s; kill -%s $pid; " AGAIN
+      "wait $pid; test $? = %d; } > out 2> err",
+      folder, flags, begun, wait, signal, signal, expected);
 }
 
 // A search that was interrupted twice, and killed once, has the same answer as one without interruption. It continues
 // only with the same flags.
 static void test_resume(void **state) {
   (void)state;
-  // Links so slow that no bound ends the search early.
-  command_put(folder, "s.yaml",
-              "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, count: 3}\n"
-              "links:\n  - {from: \"*\", to: \"*\", latency: 1us, bandwidth: 100MB/s}\n");
 #define LARGE                                                                                                          \
-  "cd %s && tfc-place --machine s.yaml --graph large.json --report none --evaluations 90000 --out b.json --db k.db "
-  json_t *a = document(0, "--machine s.yaml --graph large.json --report none --evaluations 90000"), *b;
-  interrupt("INT", 130, "test \"$(sqlite3 k.db \"SELECT COUNT(*) FROM state WHERE name = 'search'\")\" = 1", "0",
-            "k.db");
+  "cd %s && tfc-place --machine slow.yaml --graph large.json --report none --evaluations 90000 --out b.json --db "     \
+  "k.db "
+  json_t *a = document(0, "--machine slow.yaml --graph large.json --report none --evaluations 90000"), *b;
+  interrupt("INT", 130, LARGE_PROBLEM_BEGUN("k.db"), "0", "k.db");
   interrupt("INT", 130, "grep -q 'going on' said", "0.1", "k.db --resume");
   assert_exit(0, "", "grep -q 'Run 1 is kept in k.db; go on with: tfc-place ... --resume 1' %s/said", folder);
   interrupt("KILL", 137, "grep -q 'going on' said", "0.05", "k.db --resume 1");
@@ -286,11 +273,11 @@ static void test_resume(void **state) {
   assert_exit(3, "began with another policy", LARGE "--resume --policy none", folder);
   assert_exit(3, "another graph: g.json", LARGE "--resume --graph g.json", folder);
   assert_exit(3, "another machine: n.yaml",
-              "cd %s && sed s/1us/2us/ s.yaml > n.yaml && tfc-place --graph large.json "
+              "cd %s && sed s/1us/2us/ slow.yaml > n.yaml && tfc-place --graph large.json "
               "--machine n.yaml --evaluations 90000 --report none --db k.db --resume",
               folder);
   assert_exit(3, "no run 7", LARGE "--resume 7", folder);
-  b = document(0, "--machine s.yaml --graph large.json --report none --evaluations 90000 --out b.json --db k.db "
+  b = document(0, "--machine slow.yaml --graph large.json --report none --evaluations 90000 --out b.json --db k.db "
                   "--resume --threads 1");
   assert_true(json_equal(a, b));
   assert_exit(0, "", "cmp %s/large.placement.json %s/b.json", folder, folder);
@@ -299,16 +286,17 @@ static void test_resume(void **state) {
   assert_exit(0, "", "cd %s && tfc-report --db k.db list | grep -q done", folder);
   // A database that is not named is written only if the search is interrupted. Time that was used stays used.
   assert_exit(0, "", PLACE "--graph g.json --evaluations 100 --report none && test ! -e tfc.db", folder);
-  assert_exit(130, "is kept in tfc.db",
-              "cd %s && sh -c '(sleep 2; kill -INT $$) & exec tfc-place --graph large.json --machine s.yaml --time 60s "
-              "--report none'",
-              folder);
+  assert_exit(
+      130, "is kept in tfc.db",
+      "cd %s && sh -c '(sleep 2; kill -INT $$) & exec tfc-place --graph large.json --machine slow.yaml --time 60s "
+      "--report none'",
+      folder);
   assert_exit(0, "going on with run 1",
-              "cd %s && tfc-place --graph large.json --machine s.yaml --time 5s --report none --resume", folder);
+              "cd %s && tfc-place --graph large.json --machine slow.yaml --time 5s --report none --resume", folder);
   // Where it cannot be kept, the interrupted search says so, and has its answer all the same.
   assert_exit(130, "the search cannot be resumed",
               "cd %s && mkdir -p in/tfc.db && cd in && sh -c '(sleep 2; kill -INT $$) & exec tfc-place --graph "
-              "../large.json --machine ../s.yaml --time 60s --report none --out a.json'",
+              "../large.json --machine ../slow.yaml --time 60s --report none --out a.json'",
               folder);
   assert_exit(0, "", "test -s %s/in/a.json", folder);
   json_decref(a);
