@@ -6,39 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/place_local.c"
-#include "tests/common/folder.h"
-
-static char folder[64];
-static int set_up(void **state) {
-  (void)state;
-  return test_folder_make(folder, "answer");
-}
-static int tear_down(void **state) {
-  (void)state;
-  return test_folder_remove(folder);
-}
+#include "tests/common/caught.h"
 
 static const double *busy; // [device] the shares of the step that devices were busy, as the database has them
 // Expects that the answer is printed as this text.
 static void prints(const struct place_options *o, const struct tfc_job_outcome *out, const char *expected) {
-  static char text[8192];
-  char path[96];
-  snprintf(path, sizeof path, "%s/said", folder);
-  fflush(stdout);
-  const int kept = dup(STDOUT_FILENO);
-  FILE *to = fopen(path, "w+");
-  assert_true(kept >= 0 && to);
-  dup2(fileno(to), STDOUT_FILENO);
+  static struct test_caught caught;
+  test_catch(&caught, stdout);
   print_answer(o, out, NULL, busy);
-  fflush(stdout);
-  dup2(kept, STDOUT_FILENO);
-  close(kept);
-  rewind(to);
-  text[fread(text, 1, sizeof text - 1, to)] = 0;
-  fclose(to);
+  test_caught_end(&caught);
+  const char *text = caught.text;
   size_t same = 0;
   while (text[same] && text[same] == expected[same]) same++;
   if (text[same] || expected[same]) fail_msg("'%.300s' where '%.300s' is expected", text + same, expected + same);
@@ -333,5 +312,5 @@ static void test_limits(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_step), cmocka_unit_test(test_throughput),
                                      cmocka_unit_test(test_limits), cmocka_unit_test(test_wide_interval)};
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, NULL, NULL);
 }

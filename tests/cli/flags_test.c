@@ -9,6 +9,7 @@
 
 #include "cli/flags.h"
 #include "cli/program.h"
+#include "tests/common/caught.h"
 
 struct options {
   struct tfc_common common;
@@ -70,25 +71,17 @@ static const struct tfc_program program = {.name = "tfc-test",
                                            .flag_count = sizeof flags / sizeof *flags,
                                            .argument_max = 1};
 
-// Parses a command line whose words are separated by single blanks; stderr goes to `said`.
-static char said[4096];
+// Parses a command line whose words are separated by single blanks; stderr goes to `caught`.
+static struct test_caught caught;
 static char *copies[64]; // the options point into them
 static size_t copy_count;
 static int parse(const char *line, struct options *o, struct tfc_texts *arguments) {
   char *copy = copies[copy_count++] = strdup(line), *argv[32] = {"tfc-test"};
   int argc = 1;
   for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) argv[argc++] = word;
-  fflush(stderr);
-  int keep = dup(STDERR_FILENO);
-  FILE *file = tmpfile();
-  dup2(fileno(file), STDERR_FILENO);
+  test_catch(&caught, stderr);
   int code = tfc_flags_parse(&program, argc, argv, o, arguments);
-  fflush(stderr);
-  dup2(keep, STDERR_FILENO);
-  close(keep);
-  rewind(file);
-  said[fread(said, 1, sizeof said - 1, file)] = 0;
-  fclose(file);
+  test_caught_end(&caught);
   return code;
 }
 
@@ -160,8 +153,9 @@ static void test_errors(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct options o = {0};
     assert_int_equal(parse(cases[i].line, &o, NULL), 2);
-    if (!strstr(said, cases[i].text)) fail_msg("%s: expected '%s' in: %s", cases[i].line, cases[i].text, said);
-    assert_non_null(strstr(said, "tfc-test --help"));
+    if (!strstr(caught.text, cases[i].text))
+      fail_msg("%s: expected '%s' in: %s", cases[i].line, cases[i].text, caught.text);
+    assert_non_null(strstr(caught.text, "tfc-test --help"));
   }
 }
 
@@ -193,7 +187,7 @@ static void test_arguments(void **state) {
   struct options o = {0};
   struct tfc_texts arguments = {0};
   assert_int_equal(parse("--graph a one two", &o, &arguments), 2);
-  assert_non_null(strstr(said, "'two' is not a flag"));
+  assert_non_null(strstr(caught.text, "'two' is not a flag"));
   free(arguments.items);
   arguments = (struct tfc_texts){0};
   assert_int_equal(parse("--graph a -- --profile", &o, &arguments), -1);
@@ -233,7 +227,7 @@ static void test_settings(void **state) {
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(line, sizeof line, cases[i].line, path);
 #pragma GCC diagnostic pop
-    if (parse(line, &o, NULL) != -1) fail_msg("%s: %s", line, said);
+    if (parse(line, &o, NULL) != -1) fail_msg("%s: %s", line, caught.text);
     assert_int_equal(o.steps, cases[i].steps);
     assert_int_equal(o.objective, cases[i].objective);
     assert_true(o.profile == cases[i].profile);
@@ -243,7 +237,7 @@ static void test_settings(void **state) {
   assert_true(more && fputs("graph: b\nfeed: [x=1, y=2]\nprofile: false\n", more) >= 0 && fclose(more) == 0);
   struct options set = {.profile = true};
   snprintf(line, sizeof line, "--config %s", path);
-  if (parse(line, &set, NULL) != -1) fail_msg("%s", said);
+  if (parse(line, &set, NULL) != -1) fail_msg("%s", caught.text);
   assert_string_equal(set.graph, "b");
   assert_true(set.feeds.count == 2 && strcmp(set.feeds.items[1], "y=2") == 0 && !set.profile);
   free(set.feeds.items);
@@ -266,7 +260,8 @@ static void test_settings(void **state) {
     struct options o = {0};
     snprintf(line, sizeof line, "--graph a --config %s", path);
     assert_int_equal(parse(line, &o, NULL), 3);
-    if (!strstr(said, wrong[i].said) || !strstr(said, path)) fail_msg("%s: %s", wrong[i].text, said);
+    if (!strstr(caught.text, wrong[i].said) || !strstr(caught.text, path))
+      fail_msg("%s: %s", wrong[i].text, caught.text);
   }
   unlink(path);
 }
