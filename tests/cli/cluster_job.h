@@ -1,5 +1,5 @@
-// Jobs of tfc-run whose tasks are threads of a suite. The suite includes this file, and then "cli/run_cluster.c", which
-// gets its transports from here, and defines `fail()` again.
+// Jobs of tfc-run whose tasks are threads of a suite (job_threads.h). The suite includes this file, and then
+// "cli/run_cluster.c", which calls the stand-ins that are defined here, and defines `fail()` again.
 //
 //   struct run_options o = options(in("g.pbtxt"), "ps=1,worker=2");
 //   run_same(3, &o);       // in all tasks
@@ -8,38 +8,22 @@
 #ifndef TFC_TESTS_CLI_CLUSTER_JOB_H
 #define TFC_TESTS_CLI_CLUSTER_JOB_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/guard.h"
-#include "cli/program.h"
 #include "cli/restart.h"
 #include "cli/run.h"
-#include "cli/task.h"
-#include "tests/common/caught.h"
+#include "tests/cli/in_process.h"
+#include "tests/cli/job_threads.h"
 #include "tests/common/command.h"
 #include "tests/common/folder.h"
 #include "tests/common/test.h"
 
-static _Thread_local struct tfc_transport *test_transport; // of the task that the thread is
-static _Thread_local struct tfc_guard *test_guard;
 static _Thread_local jmp_buf *test_at_exit;
 static _Thread_local int test_exit_code;
-static inline tfc_status connect_here(struct tfc_cluster_spec *spec, const char *text, struct tfc_transport **out) {
-  (void)spec, (void)text;
-  *out = test_transport;
-  return test_transport ? NULL : tfc_status_make(TFC_UNAVAILABLE, "no transport");
-}
-static bool test_guarded = true;
-static inline bool guard_here(const char *program, struct tfc_guard **out, int *out_code) {
-  if (!test_guarded) *out_code = strcmp(program, "tfc-run") ? 99 : 17;
-  *out = test_guard;
-  return test_guarded;
-}
 static inline _Noreturn void end_of_task(int code) {
   test_exit_code = code;
   longjmp(*test_at_exit, 1);
@@ -65,8 +49,7 @@ static inline int restart_here(const struct cli_restart *r) {
 static char folder[TEST_FOLDER_SIZE];
 static inline int set_up(void **state) {
   (void)state;
-  unsetenv("OPENBLAS_CORETYPE"); // if it is set, the program starts itself again
-  tfc_program_start("tfc-run", NULL);
+  test_program_start(test_program = "tfc-run");
   return test_folder_make(folder, "job");
 }
 static inline int tear_down(void **state) {
@@ -107,36 +90,16 @@ static inline struct run_options options(const char *graph, const char *cluster)
                               .inits = {(const char **)(uintptr_t)test_inits, 1}};
 }
 
-struct one {
-  const struct run_options *options;
-  struct tfc_transport *transport;
-  struct tfc_guard guard;
-  pthread_t thread;
-  int code;
-};
-static struct one test_tasks[4];
-static struct test_caught test_out, test_err;
-static inline void *run_one(void *arg) {
-  struct one *o = arg;
-  test_transport = o->transport, test_guard = &o->guard;
-  o->code = run_cluster(o->options, NULL);
-  return NULL;
+static inline int run_task(const void *o) {
+  return run_cluster(o, NULL);
 }
-// Runs a job in which task r has the options o[r * step].
-static inline void run_tasks(uint32_t count, const struct run_options *o, size_t step) {
-  struct tfc_transport *transports[4];
-  memset(test_tasks, 0, sizeof test_tasks);
-  assert_ok(tfc_transport_local(count, transports));
-  test_catch(&test_out, stdout), test_catch(&test_err, stderr);
-  for (uint32_t r = 0; r < count; r++) test_tasks[r].options = &o[r * step], test_tasks[r].transport = transports[r];
-  for (uint32_t r = 1; r < count; r++)
-    assert_int_equal(pthread_create(&test_tasks[r].thread, NULL, run_one, &test_tasks[r]), 0);
-  pthread_create(&test_tasks[0].thread, NULL, run_one, &test_tasks[0]);
-  for (uint32_t r = 0; r < count; r++) pthread_join(test_tasks[r].thread, NULL);
-  test_caught_end(&test_out), test_caught_end(&test_err);
+// Runs a job in which task r has the options o[r].
+static inline void run_tasks(uint32_t count, const struct run_options *o) {
+  test_tasks_run(count, run_task, o, sizeof *o);
 }
+// Runs a job in which all tasks have the same options.
 static inline void run_same(uint32_t count, const struct run_options *o) {
-  run_tasks(count, o, 0);
+  test_tasks_run(count, run_task, o, 0);
 }
 static inline void codes(int a, int b, int c) {
   const int wanted[] = {a, b, c};
@@ -144,7 +107,6 @@ static inline void codes(int a, int b, int c) {
     if (test_tasks[i].code != wanted[i])
       fail_msg("task %d: exit code %d, not %d\n%s%s", i, test_tasks[i].code, wanted[i], test_out.text, test_err.text);
 }
-#define SAYS(caught, what, times) test_caught_has(&(caught), what, times)
 
 #undef fail // a macro of CMocka, and a name in the file below
 #define cli_task_connect connect_here

@@ -17,30 +17,22 @@
 #include "runtime/base/log.h"
 #include "runtime/graph/import.h"
 #include "runtime/ops/blas_core.h"
+#include "tests/cli/in_process.h"
+#include "tests/common/caught.h"
 
-// What is written to a stream meanwhile.
-static char said[16384];
-static int kept_file = -1;
-static FILE *stream, *caught;
+static struct test_caught caught;
 static void catch_begin(FILE *of) {
-  fflush(of);
-  stream = of, kept_file = dup(fileno(of)), caught = tmpfile();
-  assert_true(caught && dup2(fileno(caught), fileno(of)) >= 0);
+  test_catch(&caught, of);
 }
 static const char *catch_end(void) {
-  fflush(stream);
-  dup2(kept_file, fileno(stream));
-  close(kept_file);
-  rewind(caught);
-  said[fread(said, 1, sizeof said - 1, caught)] = 0;
-  fclose(caught);
-  return said;
+  test_caught_end(&caught);
+  return caught.text;
 }
 static void has(const char *text) {
-  if (!strstr(said, text)) fail_msg("no '%s' in: %s", text, said);
+  if (!strstr(caught.text, text)) fail_msg("no '%s' in: %s", text, caught.text);
 }
 static void lacks(const char *text) {
-  if (strstr(said, text)) fail_msg("'%s' in: %s", text, said);
+  if (strstr(caught.text, text)) fail_msg("'%s' in: %s", text, caught.text);
 }
 
 // --- help ----------------------------------------------------------------------------------------------------------
@@ -96,7 +88,7 @@ static void parse(const char *first, const char *second) {
 // The longest line of those that begin in the column of explanations.
 static size_t longest(void) {
   size_t most = 0;
-  for (const char *line = said; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+  for (const char *line = caught.text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
     if (strspn(line, " ") == 34 && strcspn(line, "\n") > most) most = strcspn(line, "\n");
   return most;
 }
@@ -105,9 +97,10 @@ static void test_help(void **state) {
   char line[200];
   setenv("COLUMNS", "80", 1);
   parse("--help", "");
-  assert_int_equal(
-      strncmp(said, "tfc-test: tests\n\nExamples\n  tfc-test --graph g.pb\n\nUsage\n  tfc-test FLAGS\n\nFlags\n", 80),
-      0);
+  assert_int_equal(strncmp(caught.text,
+                           "tfc-test: tests\n\nExamples\n  tfc-test --graph g.pb\n\nUsage\n  tfc-test FLAGS\n\nFlags\n",
+                           80),
+                   0);
   static const char *const rows[][2] = {{"      --graph PATH", "its graph"},
                                         {"  -n, --number N", "how many"},
                                         {"      --resume [RUN]", "goes on"},
@@ -138,7 +131,7 @@ static void test_help(void **state) {
   parse("-h", "");
   assert_true(longest() <= 80); // where it is no terminal
   parse("--version", "");
-  assert_string_equal(said, "tfc-test " TFC_VERSION "\n");
+  assert_string_equal(caught.text, "tfc-test " TFC_VERSION "\n");
   parse("--color=always", "--help");
   has("\033[1mtfc-test\033[0m: tests");
   parse("--color=never", "--help");
@@ -168,8 +161,7 @@ static void test_paragraph(void **state) {
 
 static void test_log(void **state) {
   (void)state;
-  unsetenv("OPENBLAS_CORETYPE"); // if it is set, the program starts itself again
-  tfc_program_start("tfc-test", NULL);
+  test_program_start("tfc-test");
   for (int quiet = 0; quiet < 2; quiet++)
     for (int verbose = 0; verbose < 2; verbose++) {
       tfc_program_set_output(quiet, verbose, TFC_COLOR_NEVER);
@@ -185,7 +177,7 @@ static void test_log(void **state) {
       char expected[200];
       snprintf(expected, sizeof expected, "%s%swarning: careful\nerror: broken\n%swarning: warned\\x01\\x7f\n",
                verbose && !quiet ? "detail 1\n" : "", quiet ? "" : "news\n", quiet ? "" : "said\n");
-      assert_string_equal(said, expected);
+      assert_string_equal(caught.text, expected);
     }
   tfc_program_set_output(false, false, TFC_COLOR_ALWAYS);
   catch_begin(stderr);
@@ -193,8 +185,9 @@ static void test_log(void **state) {
   tfc_log(TFC_LOG_ERROR, "broken");
   assert_string_equal(catch_end(), "\033[1;33mwarning: \033[0mcareful\n\033[1;31merror: \033[0mbroken\n");
   tfc_program_set_output(false, false, TFC_COLOR_AUTO);
-  assert_string_equal(tfc_paint(caught = tmpfile(), "1"), ""); // a file has no colours
-  fclose(caught);
+  FILE *file = tmpfile();
+  assert_string_equal(tfc_paint(file, "1"), ""); // a file has no colours
+  fclose(file);
 }
 
 // --- progress ------------------------------------------------------------------------------------------------------

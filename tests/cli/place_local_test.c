@@ -2,7 +2,6 @@
 // printed, written and returned for each outcome. The job itself is a stand-in, whose outcome the test chooses.
 #include "tests/common/test.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
@@ -10,35 +9,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/progress.h"
 #include "placer/job/job.h"
 #include "reports/reports.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/io/npy.h"
-#include "tests/common/caught.h"
-#include "tests/common/command.h"
-#include "tests/common/folder.h"
-
-static char folder[TEST_FOLDER_SIZE], graph_path[96], db_path[96];
-static struct test_caught caught_out, caught_err;
+#include "tests/cli/place_stand_ins.h"
 
 // --- Stand-ins -------------------------------------------------------------------------------------------------------
-
-static char progress[2000]; // what the progress was told, one call a line
-static void told(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void told(const char *format, ...) {
-  va_list args;
-  const size_t at = strlen(progress);
-  va_start(args, format);
-  vsnprintf(progress + at, sizeof progress - at, format, args);
-  va_end(args);
-}
-static void begin_here(const char *phase) {
-  told("begin %s\n", phase);
-}
-#define update_here(fraction, left, ...) (told("%g of %g: ", fraction, left), told(__VA_ARGS__), told("\n"))
-#define end_here(...) (told("end "), told(__VA_ARGS__), told("\n"))
 
 static tfc_status (*stand_in)(const struct tfc_job_options *o, struct tfc_job_outcome *to);
 static tfc_status job_here(const struct tfc_job_options *o, struct tfc_job_outcome *to) {
@@ -61,9 +39,6 @@ static tfc_status page_here(struct tfc_store *store, int64_t run, const char *di
   return strstr(dir, "full") ? tfc_status_make(TFC_DATA_LOSS, "no space in %s", dir) : NULL;
 }
 
-#define tfc_progress_begin begin_here
-#define tfc_progress_update update_here
-#define tfc_progress_end end_here
 #define tfc_job_run job_here
 #define tfc_report_explain explain_here
 #define tfc_report_busy_shares busy_here
@@ -78,23 +53,7 @@ static const char graph_text[] = "node { name: 'x' op: 'Placeholder' attr { key:
                                  "node { name: 'b' op: 'Exp' input: 'y' attr { key: 'T' value { type: DT_FLOAT } } }";
 static int set_up(void **state) {
   (void)state;
-  unsetenv("OPENBLAS_CORETYPE"); // if it is set, the program starts itself again
-  tfc_program_start("tfc-place", NULL);
-  struct tfc_store *store = NULL;
-  if (test_folder_make(folder, "place-local")) return -1;
-  command_put(folder, "g.pbtxt", graph_text);
-  snprintf(graph_path, sizeof graph_path, "%s/g.pbtxt", folder);
-  snprintf(db_path, sizeof db_path, "%s/t.db", folder);
-  assert_ok(tfc_store_open(db_path, &(struct tfc_store_options){.write = true, .purpose = "test"}, &store));
-  tfc_store_close(store);
-  return 0;
-}
-static int tear_down(void **state) {
-  (void)state;
-  return test_folder_remove(folder);
-}
-static const char *in(const char *name) {
-  return test_folder_path(folder, name);
+  return make_folder("place-local", "g.pbtxt", graph_text);
 }
 
 static struct place_options options(void) {
@@ -107,16 +66,12 @@ static struct place_options options(void) {
                                 .fetches = {(const char **)(uintptr_t)fetches, 2}};
 }
 static int place(const struct place_options *o) {
-  progress[0] = page_said[0] = 0;
+  calls[0] = page_said[0] = 0;
   test_catch(&caught_out, stdout), test_catch(&caught_err, stderr);
   const int code = place_local(o);
   test_caught_end(&caught_out), test_caught_end(&caught_err);
   if (strstr(caught_out.text, "a library")) fail_msg("%s", caught_out.text);
   return code;
-}
-#define HAS(caught, what, times) test_caught_has(&(caught), what, times)
-static bool exists(const char *path) {
-  return access(path, F_OK) == 0;
 }
 
 // --- What the job is asked -------------------------------------------------------------------------------------------
@@ -158,8 +113,8 @@ static void test_request(void **state) {
   assert_true(!asked.prior && !asked.no_early_stop && !asked.wait && !asked.save_problem && !asked.evaluate);
   assert_true(!asked.checkpoint && !asked.execution.limit_count && asked.warnings == tfc_program_warnings());
   assert_true(asked.cancel == tfc_program_cancel() && asked.learned == place_learned(NULL));
-  HAS(caught_err, "graph: 4 nodes of 3 types", 1);
-  HAS(caught_err, "Interrupted", 0);
+  SAYS(caught_err, "graph: 4 nodes of 3 types", 1);
+  SAYS(caught_err, "Interrupted", 0);
 
   struct tfc_tensor x = {0};
   assert_ok(tfc_tensor_create(TFC_FLOAT, &TFC_SHAPE(5, 2), &x));
@@ -192,10 +147,10 @@ static void test_request(void **state) {
   assert_int_equal(asked.resume, 99); // it was not run
   o.resume = NULL, limits[0] = "cpu:0=many";
   assert_int_equal(place(&o), 3);
-  HAS(caught_err, "--memory cpu:0=many", 1);
+  SAYS(caught_err, "--memory cpu:0=many", 1);
   o = options(), o.graph = in("nowhere.pb");
   assert_int_equal(place(&o), 3);
-  HAS(caught_err, "nowhere.pb", 1);
+  SAYS(caught_err, "nowhere.pb", 1);
 }
 
 // --- Events ----------------------------------------------------------------------------------------------------------
@@ -219,18 +174,18 @@ static void test_events(void **state) {
   struct place_options o = options();
   stand_in = tell;
   assert_int_equal(place(&o), 5);
-  assert_string_equal(progress, "begin prepare\n0.1 of 9: 0 measured\n"
-                                "end done\nbegin profile\n0.2 of 8: 0 measured\n"
-                                "-1 of -2.5: 3 measured\n"
-                                "end done\nbegin search\n0.5 of 5: 4 measured (at most 9), best 1.500 ms\n"
-                                "0.6 of 4: 5 measured (at most 9), best 1.200 ms\n"
-                                "end 5 placements measured, best 1.200 ms\n"
-                                "begin final\n0.8 of 2: 6 measured (at most 9), best 1.100 ms\n"
-                                "end 6 placements measured, best 1.100 ms\n"
-                                "begin report\n0.9 of 1: 6 measured (at most 9), best 1.100 ms\n"
-                                "end 6 placements measured, best 1.100 ms\n");
-  HAS(caught_err, "  said\n", 1);
-  HAS(caught_err, "warning: warned\n", 1);
+  assert_string_equal(calls, "begin prepare\n0.1 of 9: 0 measured\n"
+                             "end done\nbegin profile\n0.2 of 8: 0 measured\n"
+                             "-1 of -2.5: 3 measured\n"
+                             "end done\nbegin search\n0.5 of 5: 4 measured (at most 9), best 1.500 ms\n"
+                             "0.6 of 4: 5 measured (at most 9), best 1.200 ms\n"
+                             "end 5 placements measured, best 1.200 ms\n"
+                             "begin final\n0.8 of 2: 6 measured (at most 9), best 1.100 ms\n"
+                             "end 6 placements measured, best 1.100 ms\n"
+                             "begin report\n0.9 of 1: 6 measured (at most 9), best 1.100 ms\n"
+                             "end 6 placements measured, best 1.100 ms\n");
+  SAYS(caught_err, "  said\n", 1);
+  SAYS(caught_err, "warning: warned\n", 1);
 }
 
 // --- Outcomes --------------------------------------------------------------------------------------------------------
@@ -258,14 +213,6 @@ static void outcome_is(int code, int run, bool placed) {
   outcome.code = code, outcome.run = run, outcome.placed = placed;
   unlink(in("g.placement.json")), unlink(in("o.json"));
 }
-static void is_document(const char *document) {
-  json_t *root = json_loads(document, 0, NULL);
-  if (!root) fail_msg("no document: %s", document);
-  assert_string_equal(json_string_value(json_object_get(root, "format")), "tfc-placement");
-  json_decref(root);
-  const size_t size = strlen(document);
-  assert_true(size > 2 && document[size - 1] == '\n' && document[size - 2] != '\n');
-}
 
 static void test_outcomes(void **state) {
   (void)state;
@@ -277,7 +224,7 @@ static void test_outcomes(void **state) {
   assert_int_equal(place(&o), 7);
   snprintf(expected, sizeof expected, "The first line.\n\n\nWritten: %s\n", in("g.placement.json"));
   assert_string_equal(caught_out.text, expected);
-  assert_true(exists(in("g.placement.json")));
+  assert_true(test_file_exists(in("g.placement.json")));
   // With a run of the database it is explained.
   outcome_is(0, 3, true);
   o.out = in("o.json");
@@ -285,15 +232,15 @@ static void test_outcomes(void **state) {
   snprintf(expected, sizeof expected, "The first line.\n\n\nRun 3 of %s.\nExplained: run 3 of %s.\nWritten: %s\n",
            db_path, db_path, in("o.json"));
   assert_string_equal(caught_out.text, expected);
-  assert_true(exists(in("o.json")) && !exists(in("g.placement.json")));
-  HAS(caught_err, "Interrupted", 0);
+  assert_true(test_file_exists(in("o.json")) && !test_file_exists(in("g.placement.json")));
+  SAYS(caught_err, "Interrupted", 0);
   // As a document.
   outcome_is(0, 3, true);
   o.common.json = true;
   assert_int_equal(place(&o), 0);
   is_document(caught_out.text);
-  assert_true(exists(in("o.json")));
-  HAS(caught_err, "Interrupted", 0);
+  assert_true(test_file_exists(in("o.json")));
+  SAYS(caught_err, "Interrupted", 0);
   // Interrupted: where the answer is, and how to go on.
   outcome.interrupted = true, outcome.code = 130;
   assert_int_equal(place(&o), 130);
@@ -302,30 +249,30 @@ static void test_outcomes(void **state) {
            "Interrupted. Run 3 is kept in %s; go on with: tfc-place ... --resume 3\n"
            "Interrupted. The best placement so far is in %s\n",
            db_path, in("o.json"));
-  HAS(caught_err, expected, 1);
+  SAYS(caught_err, expected, 1);
   o.common.json = false;
   assert_int_equal(place(&o), 130);
-  HAS(caught_err, "Interrupted. Run 3 is kept", 1);
-  HAS(caught_err, "best placement so far", 0); // "Written: ..." says it
+  SAYS(caught_err, "Interrupted. Run 3 is kept", 1);
+  SAYS(caught_err, "best placement so far", 0); // "Written: ..." says it
   outcome.run = 0;
   assert_int_equal(place(&o), 130);
-  HAS(caught_err, "Interrupted", 0);
+  SAYS(caught_err, "Interrupted", 0);
   // What does not fit is not written, unless it was asked for what a file says.
   outcome_is(5, 0, true);
   outcome.infeasible = true;
   assert_int_equal(place(&o), 5);
-  assert_false(exists(in("o.json")));
-  HAS(caught_out, "Written", 0);
+  assert_false(test_file_exists(in("o.json")));
+  SAYS(caught_out, "Written", 0);
   o.evaluate = "single:cpu:0";
   assert_int_equal(place(&o), 5);
-  assert_true(exists(in("o.json")));
-  HAS(caught_out, "Written", 1);
+  assert_true(test_file_exists(in("o.json")));
+  SAYS(caught_out, "Written", 1);
   outcome_is(0, 0, true);
   o.out = NULL;
   assert_int_equal(place(&o), 0);
-  assert_false(exists(in("g.placement.json")));
-  HAS(caught_out, "Written", 0);
-  HAS(caught_out, "The first line.", 1);
+  assert_false(test_file_exists(in("g.placement.json")));
+  SAYS(caught_out, "Written", 0);
+  SAYS(caught_out, "The first line.", 1);
   // No placement, and nothing to say of rows.
   o = options();
   outcome_is(5, 0, false);
@@ -354,22 +301,22 @@ static void test_errors(void **state) {
       outcome_is(cases[i].code, 0, cases[i].placed);
       outcome.error = cases[i].error;
       assert_int_equal(place(&o), cases[i].expected);
-      HAS(caught_err,
-          cases[i].error == TFC_UNAVAILABLE ? "tfc-place: --devices cpu:0: it went wrong\n" : ": it went wrong\n", 1);
-      HAS(caught_err, "--devices", cases[i].error == TFC_UNAVAILABLE);
-      HAS(caught_out, "\"error\"", json && !cases[i].placed); // with a placement, the document is that
+      SAYS(caught_err,
+           cases[i].error == TFC_UNAVAILABLE ? "tfc-place: --devices cpu:0: it went wrong\n" : ": it went wrong\n", 1);
+      SAYS(caught_err, "--devices", cases[i].error == TFC_UNAVAILABLE);
+      SAYS(caught_out, "\"error\"", json && !cases[i].placed); // with a placement, the document is that
       if (json) is_document(caught_out.text);
-      assert_true(exists(in("o.json")) == cases[i].placed);
+      assert_true(test_file_exists(in("o.json")) == cases[i].placed);
     }
   // A file that cannot be written is an error, too. (Before the job it could be.)
   o = options();
   outcome_is(0, 0, true);
   o.out = "/dev/full";
   assert_int_equal(place(&o), 6);
-  HAS(caught_out, "Written", 1); // it says which file it was
+  SAYS(caught_out, "Written", 1); // it says which file it was
   o.out = in("no/such/folder/o.json");
   assert_int_equal(place(&o), 6);
-  HAS(caught_out, "The first line.", 0); // nothing ran
+  SAYS(caught_out, "The first line.", 0); // nothing ran
 }
 
 static void test_reports(void **state) {
@@ -385,7 +332,7 @@ static void test_reports(void **state) {
   snprintf(expected, sizeof expected, "run 4 of %s in %s", db_path, in("g.report"));
   assert_string_equal(page_said, expected);
   snprintf(expected, sizeof expected, "Written: %s/index.html\n", in("g.report"));
-  HAS(caught_err, expected, 1);
+  SAYS(caught_err, expected, 1);
   o.report = in("r");
   assert_int_equal(place(&o), 0);
   snprintf(expected, sizeof expected, "run 4 of %s in %s", db_path, in("r"));
@@ -399,7 +346,7 @@ static void test_reports(void **state) {
   o = options();
   o.report = in("full");
   assert_int_equal(place(&o), 6);
-  HAS(caught_err, "no space in", 1), HAS(caught_err, "index.html", 0);
+  SAYS(caught_err, "no space in", 1), SAYS(caught_err, "index.html", 0);
   outcome_is(0, 0, true);
   assert_int_equal(place(&o), 0);
   assert_string_equal(page_said, "");

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "cli/place.h"
-#include "cli/program.h"
 #include "placer/placer.h"
 #include "placer/search/rivals.h"
+#include "tests/cli/in_process.h"
 #include "tests/common/caught.h"
 #include "tests/common/command.h"
 #include "tests/common/folder.h"
@@ -134,8 +134,7 @@ static const char *in(const char *name) {
 }
 static int set_up(void **state) {
   (void)state;
-  unsetenv("OPENBLAS_CORETYPE"); // if it is set, the program starts itself again
-  tfc_program_start("tfc-place", NULL);
+  test_program_start("tfc-place");
   if (test_folder_make(own_folder, "place-machine")) return -1;
   command_put(own_folder, "g.pbtxt", GRAPH("/device:GPU:0", "/device:GPU:1"));
   command_put(own_folder, "plain.pbtxt", GRAPH("", ""));
@@ -151,10 +150,7 @@ static int tear_down(void **state) {
   return test_folder_remove(own_folder);
 }
 static struct place_options flags(const char *graph) {
-  static char graphs[160], machines[160];
-  snprintf(graphs, sizeof graphs, "%s/%s", own_folder, graph),
-      snprintf(machines, sizeof machines, "%s/m.yaml", own_folder);
-  return (struct place_options){.graph = graphs, .machine = machines, .restarts = -1};
+  return (struct place_options){.graph = in(graph), .machine = in("m.yaml"), .restarts = -1};
 }
 static struct tfc_record_target target;
 static tfc_status place(const struct place_options *o, struct tfc_place_outcome *out) {
@@ -217,8 +213,8 @@ static void test_search(void **state) {
                                      "the step, modelled: 3 operations, 0.024 GFLOP and 1.2 MB read and written; "
                                      "0 B of variables; 3 units\n"),
                    1);
-  assert_int_equal(test_caught_count(&caught, "graph: 5 nodes of 3 types"), 1);
-  assert_int_equal(test_caught_count(&caught, "warning: expert: device strings mapped to the devices in use: "), 1);
+  SAYS(caught, "graph: 5 nodes of 3 types", 1);
+  SAYS(caught, "warning: expert: device strings mapped to the devices in use: ", 1);
   tfc_place_outcome_deinit(&out);
 }
 
@@ -347,8 +343,7 @@ static void test_evaluate(void **state) {
     assert_ok(place(&o, &out));
     assert_true(near(out.placement->value_us, cases[i].us) && tfc_str_is(out.placement->algorithm, "given"));
     assert_true(out.exit_code == 0 && !out.over_limits && record_asked.calls == 0 && !out.summary);
-    assert_int_equal(test_caught_count(&caught, "warning: device strings mapped to the devices in use: "),
-                     cases[i].mapped);
+    SAYS(caught, "warning: device strings mapped to the devices in use: ", cases[i].mapped);
     tfc_place_outcome_deinit(&out);
   }
   struct place_options o = flags("g.pbtxt");
@@ -493,7 +488,7 @@ static void test_host(void **state) {
                        "input: 'a' " FLOAT("T") "}\nnode { name: 's' op: 'AsString' input: 'b' " FLOAT("T") "}\n");
   find_is(1, false), find.none = true;
   assert_fails(place(&o, &out), TFC_INVALID_ARGUMENT, "no legal placement");
-  assert_int_equal(test_caught_count(&caught, "warning: 1 operations run on hosts only, and no device of "), 1);
+  SAYS(caught, "warning: 1 operations run on hosts only, and no device of ", 1);
   for (int first = 0; first < 2; first++) {
     char text[600];
     static const char acc[] = "  - {name: \"acc:0\", kind: acc, flops: 1.0e+12, memory_bandwidth: 1TB/s}\n",
@@ -511,7 +506,7 @@ static void test_host(void **state) {
     assert_ok(plan_step(&d));
     assert_ok(make_problem(&d));
     test_caught_end(&caught);
-    assert_int_equal(test_caught_count(&caught, "run on hosts only"), 0);
+    SAYS(caught, "run on hosts only", 0);
     const uint32_t host = first ? 0 : 1;
     assert_int_equal(host_of(d.machine), host);
     for (uint32_t u = 0; u < d.problem->unit_count; u++) {

@@ -3,7 +3,6 @@
 // test's.
 #include "tests/common/test.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,36 +11,12 @@
 #include <unistd.h>
 
 #include "cli/place.h"
-#include "cli/progress.h"
 #include "placer/placer.h"
 #include "profiler/store_rows.h"
 #include "reports/reports.h"
-#include "tests/common/caught.h"
-#include "tests/common/command.h"
-#include "tests/common/folder.h"
-
-static char folder[TEST_FOLDER_SIZE], graph_path[96], db_path[96];
-static struct test_caught caught_out, caught_err;
-static const char *in(const char *name) {
-  return test_folder_path(folder, name);
-}
+#include "tests/cli/place_stand_ins.h"
 
 // --- Stand-ins -------------------------------------------------------------------------------------------------------
-
-static char calls[2000]; // what was called, a line each
-static void called(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void called(const char *format, ...) {
-  va_list args;
-  const size_t at = strlen(calls);
-  va_start(args, format);
-  vsnprintf(calls + at, sizeof calls - at, format, args);
-  va_end(args);
-}
-static void begin_here(const char *phase) {
-  called("begin %s\n", phase);
-}
-#define update_here(fraction, left, ...) (called("%g of %g: ", fraction, left), called(__VA_ARGS__), called("\n"))
-#define end_here(...) (called("end "), called(__VA_ARGS__), called("\n"))
 
 static struct place_kept *const some_kept = (struct place_kept *)(uintptr_t)&folder;
 static tfc_status kept_error;
@@ -120,9 +95,6 @@ static tfc_status machine_here(const struct place_options *o, const struct tfc_s
   return answer(to);
 }
 
-#define tfc_progress_begin begin_here
-#define tfc_progress_update update_here
-#define tfc_progress_end end_here
 #define place_kept_begin kept_begin_here
 #define place_kept_target kept_target_here
 #define place_kept_end kept_end_here
@@ -135,20 +107,7 @@ static tfc_status machine_here(const struct place_options *o, const struct tfc_s
 
 static int set_up(void **state) {
   (void)state;
-  unsetenv("OPENBLAS_CORETYPE"); // if it is set, the program starts itself again
-  tfc_program_start("tfc-place", NULL);
-  struct tfc_store *store = NULL;
-  if (test_folder_make(folder, "place-modelled")) return -1;
-  command_put(folder, "g.json", "{}");
-  snprintf(graph_path, sizeof graph_path, "%s/g.json", folder);
-  snprintf(db_path, sizeof db_path, "%s/t.db", folder);
-  assert_ok(tfc_store_open(db_path, &(struct tfc_store_options){.write = true, .purpose = "test"}, &store));
-  tfc_store_close(store);
-  return 0;
-}
-static int tear_down(void **state) {
-  (void)state;
-  return test_folder_remove(folder);
+  return make_folder("place-modelled", "g.json", "{}");
 }
 static struct place_options options(void) {
   return (struct place_options){
@@ -167,7 +126,6 @@ static void outcome_is(int code, int run, bool placed) {
   wanted.code = code, wanted.run = run, wanted.placed = placed;
   unlink(in("g.placement.json")), unlink(in("o.json"));
 }
-#define HAS(caught, what, times) test_caught_has(&(caught), what, times)
 
 // --- What is asked ---------------------------------------------------------------------------------------------------
 
@@ -337,16 +295,7 @@ static void test_table(void **state) {
   test_catch(&caught_out, stdout);
   print_table(&o);
   test_caught_end(&caught_out);
-  HAS(caught_out, " 0.0 %", 2), HAS(caught_out, "rival", 0), HAS(caught_out, "algorithm", 0);
-}
-
-static void is_document(const char *document) {
-  json_t *root = json_loads(document, 0, NULL);
-  if (!root) fail_msg("no document: %s", document);
-  assert_string_equal(json_string_value(json_object_get(root, "format")), "tfc-placement");
-  json_decref(root);
-  const size_t size = strlen(document);
-  assert_true(size > 2 && document[size - 1] == '\n' && document[size - 2] != '\n');
+  SAYS(caught_out, " 0.0 %", 2), SAYS(caught_out, "rival", 0), SAYS(caught_out, "algorithm", 0);
 }
 
 static void test_outcomes(void **state) {
@@ -356,9 +305,9 @@ static void test_outcomes(void **state) {
   outcome_is(0, 0, true);
   assert_int_equal(place(&o, true), 0);
   snprintf(line, sizeof line, "\n\nThe summary.\nWritten: %s\n", in("g.placement.json"));
-  HAS(caught_out, line, 1);
-  HAS(caught_out, "A step under the placement found by heft", 1), HAS(caught_out, "Explained", 0),
-      HAS(caught_out, "Written", 1);
+  SAYS(caught_out, line, 1);
+  SAYS(caught_out, "A step under the placement found by heft", 1), SAYS(caught_out, "Explained", 0),
+      SAYS(caught_out, "Written", 1);
   assert_int_equal(access(in("g.placement.json"), F_OK), 0);
   assert_string_equal(caught_err.text, "");
   // A run of the database, or a record in memory, is explained and becomes a page.
@@ -367,7 +316,7 @@ static void test_outcomes(void **state) {
   assert_int_equal(place(&o, true), 0);
   snprintf(line, sizeof line, "Explained: the run 6 of %s.\n\nWritten: %s\nWritten: %s/index.html\n", db_path,
            in("o.json"), in("r"));
-  HAS(caught_out, line, 1);
+  SAYS(caught_out, line, 1);
   snprintf(line, sizeof line, "page of run 6 of '%s' in r\n", db_path);
   assert_non_null(strstr(calls, line));
   assert_non_null(strstr(calls, "recorded\n"));
@@ -378,45 +327,45 @@ static void test_outcomes(void **state) {
   test_caught_end(&caught_err);
   assert_int_equal(place(&o, true), 0);
   snprintf(line, sizeof line, "Explained: the record's run -1 of %s.\n\nWritten: ", db_path);
-  HAS(caught_out, line, 1);
+  SAYS(caught_out, line, 1);
   assert_non_null(strstr(calls, "page of run -1 of '' in g.report\n"));
   assert_null(strstr(calls, "recorded\n"));
   // A page that cannot be written loses only itself.
   o.report = in("full");
   assert_int_equal(place(&o, true), 6);
-  HAS(caught_err, "no space in", 1), HAS(caught_out, "Written", 1), HAS(caught_out, "The summary.", 1);
+  SAYS(caught_err, "no space in", 1), SAYS(caught_out, "Written", 1), SAYS(caught_out, "The summary.", 1);
   outcome_is(0, 0, true);
   wanted.unrecorded = true, o.report = in("r");
   assert_int_equal(place(&o, true), 6);
-  HAS(caught_err, "not recorded\n", 1), HAS(caught_out, "index.html", 0);
+  SAYS(caught_err, "not recorded\n", 1), SAYS(caught_out, "index.html", 0);
   assert_null(strstr(calls, "page"));
   o.report = "none";
   assert_int_equal(place(&o, true), 6);
-  HAS(caught_err, "not recorded\n", 1);
+  SAYS(caught_err, "not recorded\n", 1);
   // As a document; an interrupted search says where it is.
   outcome_is(130, 0, true);
   wanted.cancelled = true, o.common.json = true;
   assert_int_equal(place(&o, true), 130);
   is_document(caught_out.text);
   snprintf(line, sizeof line, "Interrupted. The best placement so far is in %s\n", in("o.json"));
-  HAS(caught_err, line, 1);
+  SAYS(caught_err, line, 1);
   o.common.json = false;
   assert_int_equal(place(&o, true), 130);
-  HAS(caught_err, "Interrupted", 0);
+  SAYS(caught_err, "Interrupted", 0);
   wanted.cancelled = false, o.common.json = true;
   assert_int_equal(place(&o, true), 130);
-  HAS(caught_err, "Interrupted", 0);
+  SAYS(caught_err, "Interrupted", 0);
   // What was only evaluated is written if a file is named.
   o = options(), o.evaluate = "single:a";
   outcome_is(5, 0, true);
   wanted.over_limits = "a holds too much";
   assert_int_equal(place(&o, true), 5);
-  HAS(caught_err, "warning: does not fit in memory: a holds too much\n", 1);
-  HAS(caught_out, "Written", 0);
+  SAYS(caught_err, "warning: does not fit in memory: a holds too much\n", 1);
+  SAYS(caught_out, "Written", 0);
   assert_int_equal(access(in("g.placement.json"), F_OK), -1);
   o.out = in("o.json");
   assert_int_equal(place(&o, true), 5);
-  HAS(caught_out, "Written", 1);
+  SAYS(caught_out, "Written", 1);
   o.out = "/dev/full";
   assert_int_equal(place(&o, true), 6);
 }
@@ -431,8 +380,8 @@ static void test_errors(void **state) {
         outcome_is(5, 0, placed);
         wanted.error = TFC_INVALID_ARGUMENT, o.common.json = json;
         assert_int_equal(place(&o, cost_graph), cost_graph ? 5 : 3);
-        HAS(caught_err, "it went wrong\n", 1);
-        HAS(caught_out, "\"error\"", json && !placed);
+        SAYS(caught_err, "it went wrong\n", 1);
+        SAYS(caught_out, "\"error\"", json && !placed);
         if (json) is_document(caught_out.text);
         if (!json && !placed) assert_string_equal(caught_out.text, "");
         assert_null(strstr(calls, "placements evaluated"));
@@ -448,8 +397,8 @@ static void test_errors(void **state) {
     outcome_is(0, 0, true);
     kept_error = tfc_status_make(TFC_DATA_LOSS, "a full disk");
     assert_int_equal(place(&o, true), given ? 6 : 0);
-    HAS(caught_err, "a full disk\n", 1);
-    HAS(caught_err, "warning: the search cannot be resumed: a full disk\n", !given);
+    SAYS(caught_err, "a full disk\n", 1);
+    SAYS(caught_err, "warning: the search cannot be resumed: a full disk\n", !given);
   }
   o = options(), o.out = in("no/such/folder/o.json");
   assert_int_equal(place(&o, true), 6);

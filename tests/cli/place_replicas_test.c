@@ -8,22 +8,14 @@
 #include <string.h>
 
 #include "cli/place.h"
-#include "cli/progress.h"
 #include "placer/replicas/sweep.h"
 #include "reports/reports.h"
-#include "tests/common/caught.h"
-#include "tests/common/command.h"
-#include "tests/common/folder.h"
+#include "tests/cli/place_stand_ins.h"
 
-static char folder[TEST_FOLDER_SIZE], graph_path[96], machine_path[96], db_path[96];
-static struct test_caught caught_out, caught_err;
+static const char *machine_path;
 
 // --- Stand-ins -------------------------------------------------------------------------------------------------------
 
-static char told[400];
-#define update_here(fraction, left, ...)                                                                               \
-  snprintf(told + strlen(told), sizeof told - strlen(told), "%g of %g: ", fraction, (double)(left)),                   \
-      snprintf(told + strlen(told), sizeof told - strlen(told), __VA_ARGS__)
 static struct tfc_sweep_options asked;
 static char asked_counts[200];
 static tfc_status sweep_here(const struct tfc_sweep_options *o, struct tfc_sweep *out) {
@@ -74,7 +66,6 @@ static tfc_status fit_here(double *ratio, uint32_t count, struct tfc_step_times 
   *out = (struct tfc_step_times){.sigma = 0.125, .late_share = 0.25, .late_factor = 3, .samples = count};
   return NULL;
 }
-#define tfc_progress_update update_here
 #define tfc_sweep_run sweep_here
 #define tfc_report_replicas page_here
 #define tfc_step_times_fit fit_here
@@ -82,27 +73,21 @@ static tfc_status fit_here(double *ratio, uint32_t count, struct tfc_step_times 
 
 static int set_up(void **state) {
   (void)state;
-  if (test_folder_make(folder, "place-replicas")) return -1;
-  snprintf(graph_path, sizeof graph_path, "%s/c.json", folder);
-  snprintf(machine_path, sizeof machine_path, "%s/m.yaml", folder);
-  snprintf(db_path, sizeof db_path, "%s/t.db", folder);
   // A weight of 1 MB that a step of 1 ms reads and updates.
-  command_put(folder, "c.json",
-              "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
-              "{\"name\": \"w\", \"time_us\": {\"acc\": 0}, \"memory\": 1000000, \"group\": \"w\"},"
-              "{\"name\": \"step\", \"time_us\": {\"acc\": 1000}},"
-              "{\"name\": \"update\", \"time_us\": {\"acc\": 0}, \"group\": \"w\"}], \"edges\": ["
-              "{\"from\": \"w\", \"to\": \"step\", \"bytes\": 1000000},"
-              "{\"from\": \"step\", \"to\": \"update\", \"bytes\": 1000000}]}");
+  if (make_folder("place-replicas", "c.json",
+                  "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"acc\"], \"nodes\": ["
+                  "{\"name\": \"w\", \"time_us\": {\"acc\": 0}, \"memory\": 1000000, \"group\": \"w\"},"
+                  "{\"name\": \"step\", \"time_us\": {\"acc\": 1000}},"
+                  "{\"name\": \"update\", \"time_us\": {\"acc\": 0}, \"group\": \"w\"}], \"edges\": ["
+                  "{\"from\": \"w\", \"to\": \"step\", \"bytes\": 1000000},"
+                  "{\"from\": \"step\", \"to\": \"update\", \"bytes\": 1000000}]}"))
+    return -1;
+  machine_path = in("m.yaml");
   command_put(folder, "m.yaml",
               "format: tfc-machine\nversion: 1\ndevices:\n"
               "  - {name: \"acc:0\", host: \"h:0\", hosts: 2, kind: acc, flops: 1.0e+11, memory_bandwidth: 50GB/s}\n"
               "links:\n  - {from: \"*\", to: \"*\", bandwidth: 1GB/s, wire: \"card of {host}\"}\n");
   return 0;
-}
-static int tear_down(void **state) {
-  (void)state;
-  return test_folder_remove(folder);
 }
 static struct place_options flags(const char *counts) {
   return (struct place_options){.graph = graph_path,
@@ -113,7 +98,7 @@ static struct place_options flags(const char *counts) {
                                 .backup = -1};
 }
 static int place(const struct place_options *o) {
-  told[0] = page[0] = 0;
+  calls[0] = page[0] = 0;
   test_catch(&caught_out, stdout), test_catch(&caught_err, stderr);
   const int code = place_replicas(o, true);
   test_caught_end(&caught_out), test_caught_end(&caught_err);
@@ -263,7 +248,7 @@ static void test_modes(void **state) {
     assert_true(asked.cancel == tfc_program_cancel() && asked.times.samples == 0 && asked.times.sigma == 0.05);
     snprintf(expected, sizeof expected, "%s%s", BEFORE(" (and more like them)"), cases[i].text);
     assert_string_equal(caught_out.text, expected);
-    assert_string_equal(told, "0.25 of -1: 2 replicas");
+    assert_string_equal(calls, "begin replicas\n0.25 of -1: 2 replicas\nend 2 numbers of replicas\n");
     assert_string_equal(page, "");
   }
   struct place_options o = flags("2");
@@ -301,7 +286,8 @@ static void test_document(void **state) {
         "{\"format\": \"tfc-replicas\", \"version\": 1, \"graph\": {\"file\": \"%s\"}, \"machine\": {\"file\": "
         "\"%s\"}, "
         "\"replica\": {\"device\": \"acc:0\", \"step_us\": 1000.0, \"pulled_bytes\": 1000000.0, \"pushed_bytes\": "
-        "1000000.0, \"parameters\": 1, \"largest_bytes\": %s}, \"step_times\": {\"sigma\": 0.05, \"late_share\": "
+        "1000000.0, \"parameters\": 1, \"largest_bytes\": 1000000.0}, \"step_times\": {\"sigma\": 0.05, "
+        "\"late_share\": "
         "0.01, \"late_factor\": 1.5, \"samples\": 0, \"source\": \"assumed, because no database says: give one with "
         "--step-times\"}, \"label\": \"modelled\", \"rows\": [{\"replicas\": 3, \"sync_all\": " RESULT(
             "2", "5", "1003.0", "0.5", "100.0", "90.0", "110.0", "120.0",
@@ -309,7 +295,7 @@ static void test_document(void **state) {
                                            "71") ", \"backup\": {\"workers\": 1, \"gain\": 1.25, "
                                                  "\"with\": " RESULT("2", "5", "2003.0", "0.625", "160.0", "180.0",
                                                                      "220.0", "240.0", "71") "}%s}]}",
-        graph_path, machine_path, "1000000.0",
+        graph_path, machine_path,
         sync ? "" : ", \"async_ps\": " RESULT("2", "5", "3003.0", "0.75", "300.0", "270.0", "330.0", "360.0", "72"));
     json_t *wanted = json_loads(expected, 0, NULL), *got = json_loads(caught_out.text, 0, NULL);
     assert_non_null(wanted);
@@ -320,22 +306,20 @@ static void test_document(void **state) {
 
 static void test_page(void **state) {
   (void)state;
-  char report[128], line[160];
+  char line[160];
   struct place_options o = flags("2,3");
   o.report = NULL;
   assert_int_equal(place(&o), 0);
   assert_string_equal(page, "c.report of c.json on m.yaml, 2 rows, 111, described");
   snprintf(line, sizeof line, "\nWritten: %s/c.report/index.html\n", folder);
-  assert_int_equal(test_caught_count(&caught_out, line), 1);
-  snprintf(report, sizeof report, "%s/mine", folder);
-  o.report = report, o.common.json = true, o.reduce = 2;
+  SAYS(caught_out, line, 1);
+  o.report = in("mine"), o.common.json = true, o.reduce = 2;
   assert_int_equal(place(&o), 0);
   assert_string_equal(page, "mine of c.json on m.yaml, 2 rows, 011, described");
-  assert_int_equal(test_caught_count(&caught_out, "Written"), 0);
-  snprintf(report, sizeof report, "%s/full", folder);
-  o.common.json = false;
+  SAYS(caught_out, "Written", 0);
+  o.report = in("full"), o.common.json = false;
   assert_int_equal(place(&o), 6);
-  assert_int_equal(test_caught_count(&caught_out, "Written"), 0);
+  SAYS(caught_out, "Written", 0);
   o.machine = "/nowhere.yaml";
   assert_int_equal(place(&o), 3);
 }

@@ -4,24 +4,21 @@
 #include "tests/common/test.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/guard.h"
 #include "cli/measuring.h"
 #include "cli/place.h"
-#include "cli/program.h"
 #include "cli/restart.h"
-#include "cli/task.h"
 #include "placer/tasks/links.h"
 #include "placer/tasks/profile.h"
 #include "placer/tasks/steps.h"
 #include "profiler/store_rows.h"
 #include "runtime/base/clock.h"
 #include "runtime/io/npy.h"
-#include "tests/common/caught.h"
+#include "tests/cli/in_process.h"
+#include "tests/cli/job_threads.h"
 #include "tests/common/command.h"
 #include "tests/common/folder.h"
 
@@ -38,8 +35,7 @@ enum { X, Y, A, B, C, D, NODES };
 
 static int set_up(void **state) {
   (void)state;
-  unsetenv("OPENBLAS_CORETYPE"); // if it is set, the program starts itself again
-  tfc_program_start("tfc-place", NULL);
+  test_program_start(test_program = "tfc-place");
   if (test_folder_make(folder, "place-tasks")) return -1;
   command_put(folder, "g.pbtxt", graph_text);
   snprintf(graph, sizeof graph, "%s/g.pbtxt", folder);
@@ -58,22 +54,6 @@ static int tear_down(void **state) {
 
 // --- Stand-ins -------------------------------------------------------------------------------------------------------
 
-static _Thread_local struct tfc_transport *own;
-static _Thread_local struct tfc_guard *own_guard;
-static bool guarded = true;
-static tfc_status connect_here(struct tfc_cluster_spec *spec, const char *text, struct tfc_transport **out) {
-  (void)text;
-  char workers[32]; // as mpirun -n N without --cluster
-  snprintf(workers, sizeof workers, "worker=%u", own->count);
-  if (!spec->tasks.count) TFC_RETURN_IF_ERROR(tfc_cluster_spec_parse(tfc_str_from(workers), spec));
-  *out = own;
-  return NULL;
-}
-static bool guard_here(const char *program, struct tfc_guard **out, int *out_code) {
-  if (!guarded) *out_code = strcmp(program, "tfc-place") ? 99 : 17;
-  *out = own_guard;
-  return guarded;
-}
 static atomic_int locks;
 static tfc_status lock_here(bool wait, struct tfc_lock **out) {
   (void)out;
@@ -94,7 +74,7 @@ static int failing = -1; // the task whose profile fails
 static tfc_status profile_here(const struct tfc_measure_options *o, uint32_t devices, uint32_t nodes, double end_s,
                                double *out_us) {
   char lock[64];
-  uint32_t rank = own->rank; // the member owns the transport, which still exists
+  uint32_t rank = test_transport->rank; // the member owns the transport, which still exists
   snprintf(lock, sizeof lock, "/tfc-measuring.task%u.lock", rank);
   const double left = end_s - 1e-9 * (double)tfc_now_ns();
   if ((int)rank == failing) return tfc_status_make(TFC_ABORTED, "no profile");
@@ -178,8 +158,7 @@ static int restart_here(const struct cli_restart *r) {
 #include "cli/place_tasks.c"
 #define fail() _fail(__FILE__, __LINE__)
 
-// --- The stand-in of the search
-// ----------------------------------------------------------------------------------------
+// --- The stand-in of the search --------------------------------------------------------------------------------------
 
 static atomic_int placed;
 static char wrong[400]; // what the stand-in of the search found
@@ -249,36 +228,15 @@ static int place_here(const struct place_options *o, bool cost_graph) {
   return 7;
 }
 
-// --- Jobs
-// --------------------------------------------------------------------------------------------------------------
+// --- Jobs ------------------------------------------------------------------------------------------------------------
 
-struct one {
-  const struct place_options *options;
-  struct tfc_transport *transport;
-  struct tfc_guard guard;
-  pthread_t thread;
-  int code;
-};
-static struct one tasks[4];
-static struct test_caught out, err;
-static void *run_one(void *arg) {
-  struct one *o = arg;
-  own = o->transport, own_guard = &o->guard;
-  o->code = place_tasks(o->options);
-  return NULL;
+static int run_task(const void *o) {
+  return place_tasks(o);
 }
+// Runs a job in which task r has the options o[r * step].
 static void run(uint32_t count, const struct place_options *o, size_t step) {
-  struct tfc_transport *transports[4];
-  memset(tasks, 0, sizeof tasks);
   atomic_store(&locks, 0), atomic_store(&profiled, 0), atomic_store(&placed, 0);
-  assert_ok(tfc_transport_local(count, transports));
-  test_catch(&out, stdout), test_catch(&err, stderr);
-  for (uint32_t r = 0; r < count; r++) {
-    tasks[r].options = &o[r * step], tasks[r].transport = transports[r];
-    assert_int_equal(pthread_create(&tasks[r].thread, NULL, run_one, &tasks[r]), 0);
-  }
-  for (uint32_t r = 0; r < count; r++) pthread_join(tasks[r].thread, NULL);
-  test_caught_end(&out), test_caught_end(&err);
+  test_tasks_run(count, run_task, o, step * sizeof *o);
 }
 static struct place_options options(const char *devices) {
   static const char *feeds[1];
@@ -293,7 +251,6 @@ static struct place_options options(const char *devices) {
                                 .fetches = {(const char **)(uintptr_t)fetches, 2},
                                 .execution.seed = 7};
 }
-#define SAYS(what, times) test_caught_has(&err, what, times)
 
 static void test_jobs(void **state) {
   (void)state;
@@ -309,20 +266,20 @@ static void test_jobs(void **state) {
     if (wrong[0]) fail_msg("%s", wrong);
     for (uint32_t r = 0; r < count; r++) {
       char name[80];
-      if (tasks[r].code != (r ? 0 : 7)) fail_msg("task %u: %d: %s", r, tasks[r].code, err.text);
+      if (test_tasks[r].code != (r ? 0 : 7)) fail_msg("task %u: %d: %s", r, test_tasks[r].code, test_err.text);
       snprintf(name, sizeof name, "/job:worker/task:%u", r);
-      assert_string_equal(tasks[r].guard.name, name);
+      assert_string_equal(test_tasks[r].guard.name, name);
     }
     assert_int_equal(atomic_load(&locks), 1); // all tasks are on one host, whose first one holds the lock
     assert_int_equal(atomic_load(&profiled), count);
     assert_int_equal(atomic_load(&placed), 1);
-    SAYS(" on ", (int)count), SAYS("cpu:0 (", (int)count), SAYS("emu:0 (", (int)count);
-    SAYS(" to /job:worker/task:", cases[i].lines);
+    SAYS(test_err, " on ", (int)count), SAYS(test_err, "cpu:0 (", (int)count), SAYS(test_err, "emu:0 (", (int)count);
+    SAYS(test_err, " to /job:worker/task:", cases[i].lines);
     if (count == 3) { // the smallest and the largest size
-      SAYS("/job:worker/task:1 to /job:worker/task:2: 4 B in 11.0 us\n", 1);
-      SAYS("/job:worker/task:0 to /job:worker/task:2: 4 B in 10.0 us\n", 1);
+      SAYS(test_err, "/job:worker/task:1 to /job:worker/task:2: 4 B in 11.0 us\n", 1);
+      SAYS(test_err, "/job:worker/task:0 to /job:worker/task:2: 4 B in 10.0 us\n", 1);
     }
-    SAYS("tfc-place:", 0);
+    SAYS(test_err, "tfc-place:", 0);
   }
 }
 
@@ -335,7 +292,7 @@ static void test_names_of_devices(void **state) {
   patterns = false;
   if (wrong[0]) fail_msg("%s", wrong);
   for (int r = 0; r < 3; r++)
-    if (tasks[r].code != (r ? 0 : 7)) fail_msg("task %d: %d: %s", r, tasks[r].code, err.text);
+    if (test_tasks[r].code != (r ? 0 : 7)) fail_msg("task %d: %d: %s", r, test_tasks[r].code, test_err.text);
   assert_int_equal(atomic_load(&placed), 1);
 }
 
@@ -347,33 +304,32 @@ static void test_errors(void **state) {
     char text[80];
     run(3, o, 1);
     for (int r = 0; r < 3; r++) {
-      if (tasks[r].code == 0 || tasks[r].code == 7) fail_msg("task %d: %d", r, tasks[r].code);
+      if (test_tasks[r].code == 0 || test_tasks[r].code == 7) fail_msg("task %d: %d", r, test_tasks[r].code);
       snprintf(text, sizeof text, "tfc-place: /job:worker/task:%d: ", r);
-      SAYS(text, 1);
+      SAYS(test_err, text, 1);
     }
-    assert_int_equal(tasks[failing].code, 1);
+    assert_int_equal(test_tasks[failing].code, 1);
     snprintf(text, sizeof text, "tfc-place: /job:worker/task:%d: no profile\n", failing);
-    SAYS(text, 1);
+    SAYS(test_err, text, 1);
     snprintf(text, sizeof text, ": /job:worker/task:%d: no profile\n", failing);
-    SAYS(text, 3);
+    SAYS(test_err, text, 3);
     assert_int_equal(atomic_load(&placed), 0);
   }
   failing = -1;
   o[1].devices = "gpu:77"; // it cannot join
   run(2, o, 1);
-  assert_int_equal(tasks[1].code, 4);
-  SAYS("tfc-place: /job:worker/task:1: ", 2);
+  assert_int_equal(test_tasks[1].code, 4);
+  SAYS(test_err, "tfc-place: /job:worker/task:1: ", 2);
   o[1].devices = "/job:worker/task:1/device:TPU:0";
   run(2, o, 1);
-  assert_int_equal(tasks[1].code, 3);
-  SAYS("tfc-place: /job:worker/task:1: --devices: '/job:worker/task:1/device:TPU:0'", 2);
-  guarded = false;
+  assert_int_equal(test_tasks[1].code, 3);
+  SAYS(test_err, "tfc-place: /job:worker/task:1: --devices: '/job:worker/task:1/device:TPU:0'", 2);
+  test_guarded = false;
   assert_int_equal(place_tasks(o), 17);
-  guarded = true;
+  test_guarded = true;
 }
 
-// --- Flags and restarts
-// ------------------------------------------------------------------------------------------------
+// --- Flags and restarts ----------------------------------------------------------------------------------------------
 
 static void test_flags(void **state) {
   (void)state;
@@ -406,12 +362,12 @@ static void test_flags(void **state) {
   for (size_t i = 0; i < 3; i++) unsetenv(names[i]);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     if (cases[i].started) setenv(names[0], "2", 1);
-    test_catch(&err, stderr);
+    test_catch(&test_err, stderr);
     const int code = place_check_tasks(&program, &cases[i].o);
-    test_caught_end(&err);
+    test_caught_end(&test_err);
     unsetenv(names[0]);
-    if (code != (cases[i].says ? 2 : 0)) fail_msg("case %zu: %d: %s", i, code, err.text);
-    SAYS(cases[i].says ? cases[i].says : "tfc-place", cases[i].says ? 1 : 0);
+    if (code != (cases[i].says ? 2 : 0)) fail_msg("case %zu: %d: %s", i, code, test_err.text);
+    SAYS(test_err, cases[i].says ? cases[i].says : "tfc-place", cases[i].says ? 1 : 0);
   }
 }
 
@@ -459,11 +415,11 @@ static void test_restarts(void **state) {
   for (int i = 0; i < 3; i++) assert_string_equal(words[i], "-");
   meanwhile = NULL;
   o.cluster = "worker=x", restarted.program = NULL;
-  test_catch(&err, stderr);
+  test_catch(&test_err, stderr);
   assert_int_equal(place_tasks_restarted(&o, argv), 3);
-  test_caught_end(&err);
+  test_caught_end(&test_err);
   assert_null(restarted.program);
-  SAYS("--cluster worker=x", 1);
+  SAYS(test_err, "--cluster worker=x", 1);
 }
 
 int main(void) {

@@ -26,20 +26,12 @@ static int64_t fast_clock(void) {
 
 static char folder[TEST_FOLDER_SIZE];
 static struct test_caught err;
-static void tell(const char *name, const char *text) { // an executable file
-  char path[96];
-  command_put(folder, name, text);
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  assert_int_equal(chmod(path, 0755), 0);
+static const char *in(const char *name) {
+  return test_folder_path(folder, name);
 }
-static const char *read_back(const char *name) {
-  static char text[4096];
-  char path[96];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *f = fopen(path, "r");
-  text[f ? fread(text, 1, sizeof text - 1, f) : 0] = 0;
-  if (f) fclose(f);
-  return text;
+static void tell(const char *name, const char *text) { // an executable file
+  command_put(folder, name, text);
+  assert_int_equal(chmod(in(name), 0755), 0);
 }
 static int set_up(void **state) {
   (void)state;
@@ -56,7 +48,7 @@ static int tear_down(void **state) {
 // The first start ends with the first of these codes, the second one with the second, and so on. The words of each go
 // into the file `words`.
 static void mpirun_ends_with(const char *codes) {
-  char script[1000], path[96];
+  char script[1000];
   snprintf(script, sizeof script,
            "#!/bin/bash\ncd %s\nfor w in \"$@\"; do printf '%%s|' \"$w\" >>words; done\necho >>words\n"
            "read -r first rest <codes\necho \"$rest\" >codes\ncase $first in KILL) kill -KILL $$;; esac\n"
@@ -64,8 +56,7 @@ static void mpirun_ends_with(const char *codes) {
            folder);
   tell("mpirun", script);
   command_put(folder, "codes", codes);
-  snprintf(path, sizeof path, "%s/words", folder);
-  unlink(path);
+  unlink(in("words"));
 }
 static int asked;
 static const char *again(void *user) {
@@ -75,7 +66,7 @@ static const char *again(void *user) {
 }
 static int starts(void) {
   int n = 0;
-  for (const char *at = read_back("words"); (at = strchr(at, '\n')); at++) n++;
+  for (const char *at = test_file_text(in("words")); (at = strchr(at, '\n')); at++) n++;
   return n;
 }
 static int run(const char *codes, int64_t restarts, const char *leaves) {
@@ -83,9 +74,7 @@ static int run(const char *codes, int64_t restarts, const char *leaves) {
                   (char[]){"7"},     (char[]){"-q"},      (char[]){"end"}, NULL};
   mpirun_ends_with(codes);
   command_put(folder, "failure", "5 of a job before\n");
-  char path[96];
-  snprintf(path, sizeof path, "%s/leave", folder);
-  unlink(path);
+  unlink(in("leave"));
   if (leaves) command_put(folder, "leave", leaves);
   asked = 0;
   test_catch(&err, stderr);
@@ -129,7 +118,7 @@ static void test_codes(void **state) {
     char line[80];
     for (int k = 1; k <= 4; k++) {
       snprintf(line, sizeof line, "the job has failed; restart %d of %d\n", k, (int)cases[i].restarts);
-      assert_int_equal(test_caught_count(&err, line), k < cases[i].starts);
+      SAYS(err, line, k < cases[i].starts);
     }
   }
 }
@@ -148,7 +137,7 @@ static void test_words(void **state) {
   for (int i = 0; i < 4; i++)
     n += snprintf(expected + n, sizeof expected - (size_t)n,
                   "--oversubscribe|--bind-to|none|-n|12|%s|--graph|g|-q|end|%s\n", self, last[i]);
-  assert_string_equal(read_back("words"), expected);
+  assert_string_equal(test_file_text(in("words")), expected);
   static const char *const cases[][2] = {{"--restarts=3", ""}, {"--restarts-never", "--restarts-never"}, {"-x", "-x"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     struct command c = {0};
@@ -165,9 +154,8 @@ static void test_words(void **state) {
 
 static void test_no_mpirun(void **state) {
   (void)state;
-  char path[96], *before = strdup(getenv("PATH"));
-  snprintf(path, sizeof path, "%s/mpirun", folder);
-  unlink(path);
+  char *before = strdup(getenv("PATH"));
+  unlink(in("mpirun"));
   setenv("PATH", "/nowhere", 1);
   char *argv[] = {(char[]){"tfc-x"}, NULL};
   test_catch(&err, stderr);
@@ -179,8 +167,7 @@ static void test_no_mpirun(void **state) {
   assert_string_equal(err.text, "tfc-x: mpirun cannot be started: No such file or directory (Debian: openmpi-bin)\n");
 }
 
-// --- What is seen of mpirun's processes
-// --------------------------------------------------------------------------------
+// --- What is seen of mpirun's processes ------------------------------------------------------------------------------
 
 // Starts a process of this name, which ends when it is told so: by the end of the pipe.
 static pid_t child(const char *name, int *out_pipe) {
@@ -269,8 +256,7 @@ static void test_processes(void **state) {
   waitpid(pid, NULL, 0);
 }
 
-// --- An mpirun that does not end
-// -----------------------------------------------------------------------------------------
+// --- An mpirun that does not end -------------------------------------------------------------------------------------
 
 static int start_mpirun(const char *script, const char *program, double *out_s) {
   char text[1000];
@@ -293,7 +279,7 @@ static void test_alone(void **state) {
   double took;
   // Its task ends, and it goes on: it is killed, ten looks, one a second, after its last process.
   assert_int_equal(start_mpirun("(exec -a x sleep 0.1) & exec sleep 1000", "/bin/sleep", &took), 4);
-  assert_int_equal(test_caught_count(&err, "all processes of mpirun have ended, and it has not: it is killed\n"), 1);
+  SAYS(err, "all processes of mpirun have ended, and it has not: it is killed\n", 1);
   assert_true(took >= 10);
   // It never had one here, so its tasks are on other hosts.
   assert_int_equal(start_mpirun("exec sleep 1", "/bin/tfc-other", &took), 0);
@@ -316,8 +302,8 @@ static void test_group_and_death(void **state) {
     start_mpirun("echo $$ >new; mv new pid; exec sleep 1000", "/bin/x", &took);
     _exit(0);
   }
-  for (int k = 0; k < 6000 && !read_back("pid")[0]; k++) usleep(10000);
-  const pid_t pid = (pid_t)atoi(read_back("pid"));
+  for (int k = 0; k < 6000 && !test_file_text(in("pid"))[0]; k++) usleep(10000);
+  const pid_t pid = (pid_t)atoi(test_file_text(in("pid")));
   assert_true(pid > 0 && kill(pid, 0) == 0);
   kill(program, SIGKILL);
   waitpid(program, NULL, 0);
@@ -344,13 +330,13 @@ static void test_signals(void **state) {
                                 "kill -USR2 $PPID; for i in $(seq 1000); do sleep 0.02; done",
                                 "/bin/x", &took),
                    130);
-  assert_string_equal(read_back("signals"), "u\nt\n");
+  assert_string_equal(test_file_text(in("signals")), "u\nt\n");
   assert_true(took >= 30);
   assert_int_equal(start_mpirun("trap 'exit 3' USR1; for i in $(seq 1000); do sleep 0.02; done", "/bin/x", &took), 130);
   // It is not started again. (The signal may come before it has written anything.)
   assert_int_equal(run("4 0", 3, NULL), 130);
   assert_true(starts() <= 1 && asked == 0);
-  assert_int_equal(test_caught_count(&err, "the job has failed"), 0);
+  SAYS(err, "the job has failed", 0);
 }
 
 int main(void) {

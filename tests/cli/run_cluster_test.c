@@ -3,7 +3,6 @@
 // that begins at 1 and fetches what it was before, so all results follow by hand; they are those of one task.
 #include "tests/common/test.h"
 
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +10,13 @@
 
 #include "runtime/io/npy.h"
 #include "tests/cli/cluster_job.h"
+#include "tests/common/rows.h"
 
 // It gets its transports from the file above.
 #include "cli/run_cluster.c"
 #define fail() _fail(__FILE__, __LINE__)
 
-// --- Which task takes steps
-// --------------------------------------------------------------------------------------------
+// --- Which task takes steps ------------------------------------------------------------------------------------------
 
 static void test_the_first_task_that_is_no_ps_trains(void **state) {
   (void)state;
@@ -168,8 +167,7 @@ static void test_who_trains(void **state) {
   }
 }
 
-// --- Devices and placements
-// --------------------------------------------------------------------------------------------
+// --- Devices and placements ------------------------------------------------------------------------------------------
 
 static void put_placement(const char *name, const char *device_of_v) {
   char text[1024];
@@ -211,21 +209,11 @@ static void test_devices(void **state) {
   tfc_placed_deinit(&job.placed);
 }
 
-// The rows of a query, "1|x,2|y".
+// What the database at the path answers.
 static const char *rows(const char *path, const char *sql) {
-  static char got[1000];
   sqlite3 *db = NULL;
-  sqlite3_stmt *q = NULL;
-  size_t at = 0;
-  got[0] = 0;
   assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-  if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK) fail_msg("%s", sqlite3_errmsg(db));
-  for (int n = 0; sqlite3_step(q) == SQLITE_ROW; n++)
-    for (int i = 0; i < sqlite3_column_count(q); i++) {
-      const char *text = (const char *)sqlite3_column_text(q, i);
-      at += (size_t)snprintf(got + at, sizeof got - at, "%s%s", i ? "|" : n ? "," : "", text ? text : "-");
-    }
-  sqlite3_finalize(q);
+  const char *got = test_rows(db, sql);
   sqlite3_close(db);
   return got;
 }
@@ -282,8 +270,7 @@ static void test_cores(void **state) {
   }
 }
 
-// --- Scripts
-// -----------------------------------------------------------------------------------------------------------
+// --- Scripts ---------------------------------------------------------------------------------------------------------
 
 static float number_in(const char *path) {
   struct tfc_tensor t = {0};
@@ -329,18 +316,13 @@ static void test_scripts(void **state) {
   assert_true(number_in(whole) == 0.5f);
 }
 
-// --- Errors
-// ------------------------------------------------------------------------------------------------------------
+// --- Errors ----------------------------------------------------------------------------------------------------------
 
-static const char *failure(const char *where) {
-  static char text[400];
-  char path[300];
-  snprintf(path, sizeof path, "%s/failure", where);
-  FILE *f = fopen(path, "r");
-  if (!f) return "";
-  text[fread(text, 1, sizeof text - 1, f)] = 0;
-  fclose(f);
-  return text;
+// What a task has left in its folder for the program that starts it again.
+static const char *failure(const char *supervised) {
+  char path[200];
+  snprintf(path, sizeof path, "%s/failure", supervised);
+  return test_file_text(path);
 }
 
 static void test_errors_of_a_job(void **state) {
@@ -353,7 +335,7 @@ static void test_errors_of_a_job(void **state) {
     o[i].targets = (struct tfc_texts){(const char **)(uintptr_t)none, 1};
     o[i].supervise = in(i == 0 ? "left.0" : i == 1 ? "left.1" : "left.2");
   }
-  run_tasks(3, o, 1);
+  run_tasks(3, o);
   assert_int_equal(test_tasks[1].code, 3);
   assert_true(test_tasks[0].code && test_tasks[2].code);
   SAYS(test_err, "tfc-run: /job:worker/task:0: ", 1);
@@ -363,12 +345,13 @@ static void test_errors_of_a_job(void **state) {
   const char *text = failure(o[1].supervise);
   if (strncmp(text, "3 /job:worker/task:0: ", 22) != 0 || !strstr(text, "nowhere")) fail_msg("%s", text);
   assert_null(strstr(text + 22, "/job:worker"));
-  // The others only lost a task, which might not come again. A job that ends well removes what its chief has.
+  // The other tasks have no file `failure`: they ended because a task was lost, and a restart may help against that.
   assert_string_equal(failure(o[0].supervise), ""), assert_string_equal(failure(o[2].supervise), "");
+  // When a job ends well, its chief removes its own file, and no other task does.
   assert_int_equal(command("mkdir -p %s", o[2].supervise)->code, 0);
   command_put(o[2].supervise, "failure", "3 of a job before\n");
   for (int i = 0; i < 3; i++) o[i].targets = options("", "").targets, o[i].warmup = 0;
-  run_tasks(3, o, 1);
+  run_tasks(3, o);
   codes(0, 0, 0);
   assert_string_equal(failure(o[1].supervise), "");
   assert_string_not_equal(failure(o[2].supervise), "");
@@ -377,7 +360,7 @@ static void test_errors_of_a_job(void **state) {
     o[i] = options(in("ps.pbtxt"), "ps=1,worker=2");
     o[i].replicas = 3;
   }
-  run_tasks(3, o, 1);
+  run_tasks(3, o);
   codes(3, 3, 3);
   SAYS(test_err, "tfc-run: /job:worker/task:1: --replicas 3 needs as many tasks whose job is not ps", 2);
   test_catch(&test_err, stderr); // before there is a transport
@@ -408,8 +391,7 @@ static void test_guard_and_restarts(void **state) {
   assert_true(!test_restarted.program);
 }
 
-// --- After a signal
-// ----------------------------------------------------------------------------------------------------
+// --- After a signal --------------------------------------------------------------------------------------------------
 
 static int fail_here(struct job *job, tfc_status s) {
   jmp_buf here;
@@ -451,9 +433,8 @@ static void test_failures(void **state) {
   assert_true(atomic_load(&job.told));
 }
 
-static void *stop_later(void *arg) { // when it has saved something
-  (void)arg;
-  while (access(in("stopped/checkpoint"), F_OK) != 0) usleep(1000);
+static void *stop_later(void *checkpoint) { // when the job has saved something
+  while (!test_file_exists(checkpoint)) usleep(1000);
   stop(NULL);
   return NULL;
 }
@@ -465,8 +446,8 @@ static void test_signals(void **state) {
   // A job that keeps what it has trained ends in order, and every task with 130.
   struct run_options o = options(in("ps.pbtxt"), "ps=1,worker=2");
   o.supervise = in("stopped"), o.save_every = 0, o.steps = 100000;
-  in("stopped/checkpoint"), assert_false(atomic_load(tfc_program_cancel()));
-  assert_int_equal(pthread_create(&thread, NULL, stop_later, NULL), 0);
+  assert_false(atomic_load(tfc_program_cancel()));
+  assert_int_equal(pthread_create(&thread, NULL, stop_later, (void *)(uintptr_t)in("stopped/checkpoint")), 0);
   run_same(3, &o);
   pthread_join(thread, NULL);
   assert_true(atomic_load(tfc_program_cancel()));

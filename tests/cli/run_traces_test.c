@@ -2,9 +2,9 @@
 #include "tests/common/test.h"
 
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/run_traces.c"
 #include "profiler/lock.h"
@@ -13,6 +13,7 @@
 #include "tests/common/cluster.h"
 #include "tests/common/command.h"
 #include "tests/common/folder.h"
+#include "tests/common/rows.h"
 
 static char folder[TEST_FOLDER_SIZE];
 static int set_up(void **state) {
@@ -31,23 +32,6 @@ static const char traced_text[] =
     NODE("a", "Placeholder", "", TYPE("dtype", "DT_FLOAT")) NODE("b", "Neg", "input: 'a'", TYPE("T", "DT_FLOAT"))
         NODE("c", "Neg", "input: 'b'", TYPE("T", "DT_FLOAT")) NODE("d", "Neg", "input: 'c'", TYPE("T", "DT_FLOAT"));
 
-// The rows of a query, "1|x,2|y".
-static void rows(sqlite3 *db, const char *sql, char out[1000]) {
-  sqlite3_stmt *q = NULL;
-  size_t at = 0;
-  out[0] = 0;
-  if (sqlite3_prepare_v2(db, sql, -1, &q, NULL) != SQLITE_OK) {
-    snprintf(out, 1000, "%s", sqlite3_errmsg(db));
-    return;
-  }
-  for (int n = 0; sqlite3_step(q) == SQLITE_ROW; n++)
-    for (int i = 0; i < sqlite3_column_count(q); i++) {
-      const char *text = (const char *)sqlite3_column_text(q, i);
-      at += (size_t)snprintf(out + at, 1000 - at, "%s%s", i ? "|" : n ? "," : "", text ? text : "-");
-    }
-  sqlite3_finalize(q);
-}
-
 // Two steps over three tasks. In the first one, operations 1 and 2 overlap on task 1; task 2 does nothing. In the
 // second one the record of operation 1 was lost, and one operation ended before it began (clocks that are set wrong).
 static tfc_status store_traces(struct tfc_member *member, void *arg) {
@@ -57,7 +41,7 @@ static tfc_status store_traces(struct tfc_member *member, void *arg) {
   struct tfc_graph *g = NULL;
   struct run_traces traces = {0};
   sqlite3 *db = NULL;
-  char path[96], got[1000];
+  char path[96];
   snprintf(path, sizeof path, "%s/traces.db", folder);
   if (tfc_member_rank(member)) return NULL;
   struct run_options o = {.graph = "/nowhere/graph.pb", .cluster = cluster, .db = path, .execution.seed = 77};
@@ -83,7 +67,7 @@ static tfc_status store_traces(struct tfc_member *member, void *arg) {
   WANT(sqlite3_open(path, &db) == SQLITE_OK);
 #define ROWS(sql, expected)                                                                                            \
   do {                                                                                                                 \
-    rows(db, sql, got);                                                                                                \
+    const char *got = test_rows(db, sql);                                                                              \
     if (strcmp(got, expected) != 0) TFC_FAIL(s, TFC_ABORTED, "line %d:\n%s: not\n%s", __LINE__, got, expected);        \
   } while (0)
   ROWS("SELECT state, program, graph, graph_nodes, seed, label FROM run",
@@ -140,9 +124,6 @@ out:
   return s;
 }
 static struct test_caught err;
-static void says(const char *text, int times) {
-  if (test_caught_count(&err, text) != times) fail_msg("'%s' not %d times: %s", text, times, err.text);
-}
 static void test_traces(void **state) {
   (void)state;
   char line[300];
@@ -152,13 +133,14 @@ static void test_traces(void **state) {
                                               .label = "emulated",
                                               .arg = (void *)(uintptr_t) "ps=1,worker=2"});
   test_caught_end(&err);
-  says("records of operations", 1);
-  says("profile: clocks of other hosts are set right to 2.5 us\n", 1); // the worst of both, and of the first run alone
-  says("clocks of other hosts", 1);
+  SAYS(err, "records of operations", 1);
+  // Said of the first run only, which has the worse of the clocks of its two steps; the second run has no step.
+  SAYS(err, "profile: clocks of other hosts are set right to 2.5 us\n", 1);
+  SAYS(err, "clocks of other hosts", 1);
   for (int run = 1; run < 3; run++) {
     snprintf(line, sizeof line, "profile: run %d in %s/traces.db (tfc-report --db %s/traces.db show %d)\n", run, folder,
              folder, run);
-    says(line, 1);
+    SAYS(err, line, 1);
   }
 }
 
@@ -180,9 +162,21 @@ static void test_orders(void **state) {
   assert_true(since(5, 9) == 4 && since(9, 5) == 0 && since(9, 9) == 0);
 }
 
-static void *give_back_later(void *lock) {
-  tfc_sleep_ns(350000000);
-  tfc_lock_release(lock);
+static off_t said_bytes(void) {
+  struct stat s;
+  assert_int_equal(fstat(fileno(err.file), &s), 0);
+  return s.st_size;
+}
+struct holder {
+  struct tfc_lock *lock;
+  off_t said; // bytes that were said before
+};
+// Gives the lock back a while after it was said that somebody waits, when it could have been said again.
+static void *give_back_later(void *arg) {
+  const struct holder *h = arg;
+  while (said_bytes() == h->said) tfc_sleep_ns(1000000);
+  tfc_sleep_ns(250000000);
+  tfc_lock_release(h->lock);
   return NULL;
 }
 // While another process writes, it waits and says so once; a signal ends that. Other errors come at once.
@@ -194,19 +188,21 @@ static void test_waiting(void **state) {
   const struct run_options o = {.db = path};
   const struct run_setup setup = {.options = &o};
   _Atomic bool cancel = true;
-  struct tfc_lock *lock = NULL;
+  struct holder holder = {0};
   struct tfc_store *store = NULL;
   pthread_t thread;
-  assert_ok(tfc_lock_take(lock_path, "test", &lock));
+  assert_ok(tfc_lock_take(lock_path, "test", &holder.lock));
   test_catch(&err, stderr);
   assert_fails(run_traces_open(&setup, 0, &cancel, &store), TFC_CANCELLED, "stopped while another process writes to ");
+  assert_fails(run_traces_open(&setup, INT64_C(60000000000), &cancel, &store), TFC_CANCELLED, "stopped while"); // quiet
   cancel = false;
-  assert_int_equal(pthread_create(&thread, NULL, give_back_later, lock), 0);
+  holder.said = said_bytes();
+  assert_int_equal(pthread_create(&thread, NULL, give_back_later, &holder), 0);
   tfc_status s = run_traces_open(&setup, 0, &cancel, &store);
   pthread_join(thread, NULL);
   test_caught_end(&err);
   assert_ok(s);
-  says("; waiting\n", 2); // once for each of the two
+  SAYS(err, "; waiting\n", 2); // once for each of the two that were not to be quiet
   tfc_store_close(store);
   store = NULL;
   const struct run_options nowhere = {.db = "/nowhere/at/all.db"};
@@ -214,7 +210,7 @@ static void test_waiting(void **state) {
   test_catch(&err, stderr);
   s = run_traces_open(&other, 0, &cancel, &store);
   test_caught_end(&err);
-  says("waiting", 0);
+  SAYS(err, "waiting", 0);
   assert_fails(s, TFC_DATA_LOSS, "/nowhere/at");
 }
 

@@ -13,22 +13,9 @@
 #include "runtime/io/npy.h"
 #include "tests/cli/cluster_job.h"
 
-#define LINE_SIZE 8400 // some words and a path of in(), which GCC takes for as long as all of its paths together
-
 // It gets its transports from the file above.
 #include "cli/run_cluster.c"
 #define fail() _fail(__FILE__, __LINE__)
-
-static bool exists(const char *name) {
-  return access(in(name), F_OK) == 0;
-}
-static const char *text_of(const char *name) {
-  static char text[4096];
-  FILE *f = fopen(in(name), "r");
-  text[f ? fread(text, 1, sizeof text - 1, f) : 0] = 0;
-  if (f) fclose(f);
-  return text;
-}
 
 static void test_documents(void **state) {
   (void)state;
@@ -73,7 +60,7 @@ static void test_documents(void **state) {
 
 static void test_checkpoints(void **state) {
   (void)state;
-  char line[LINE_SIZE];
+  char line[200];
   command_put(folder, "ps.pbtxt", GRAPH("/job:ps/task:0", "0.25"));
   struct run_options o = options(in("ps.pbtxt"), "ps=1,worker=2");
   o.supervise = in("saves"), o.save_every = 0, o.steps = 7; // it saves after each step, and takes none of warm-up
@@ -81,17 +68,17 @@ static void test_checkpoints(void **state) {
   codes(0, 0, 0);
   SAYS(test_out, "/job:worker/task:0: read:0 = -0.5\n", 1); // the seventh step begins with 1 - 6 * 0.25
   SAYS(test_err, ": 1 variables saved\n", 7);
-  assert_string_equal(text_of("saves/checkpoint"), "model_checkpoint_path: \"model.ckpt-7\"\n"
-                                                   "all_model_checkpoint_paths: \"model.ckpt-3\"\n"
-                                                   "all_model_checkpoint_paths: \"model.ckpt-4\"\n"
-                                                   "all_model_checkpoint_paths: \"model.ckpt-5\"\n"
-                                                   "all_model_checkpoint_paths: \"model.ckpt-6\"\n"
-                                                   "all_model_checkpoint_paths: \"model.ckpt-7\"\n");
+  assert_string_equal(test_file_text(in("saves/checkpoint")), "model_checkpoint_path: \"model.ckpt-7\"\n"
+                                                              "all_model_checkpoint_paths: \"model.ckpt-3\"\n"
+                                                              "all_model_checkpoint_paths: \"model.ckpt-4\"\n"
+                                                              "all_model_checkpoint_paths: \"model.ckpt-5\"\n"
+                                                              "all_model_checkpoint_paths: \"model.ckpt-6\"\n"
+                                                              "all_model_checkpoint_paths: \"model.ckpt-7\"\n");
   for (int k = 1; k <= 8; k++) {
     static const char *const ends[] = {"index", "data-00000-of-00001", "state"};
     for (int i = 0; i < 3; i++) {
       snprintf(line, sizeof line, "saves/model.ckpt-%d.%s", k, ends[i]);
-      assert_true(exists(line) == (k >= 3 && k <= 7));
+      assert_true(test_file_exists(in(line)) == (k >= 3 && k <= 7));
     }
   }
   // It goes on where it was; rarely saving, it saves at the end.
@@ -105,8 +92,8 @@ static void test_checkpoints(void **state) {
   json_decref(d);
   snprintf(line, sizeof line, "%s/model.ckpt-7: 1 variables restored\n", in("saves"));
   SAYS(test_err, line, 1), SAYS(test_err, "variables saved\n", 1), SAYS(test_err, "warning", 0);
-  assert_non_null(strstr(text_of("saves/checkpoint"), "model_checkpoint_path: \"model.ckpt-10\"\n"));
-  assert_true(!exists("saves/model.ckpt-3.index") && exists("saves/model.ckpt-4.index"));
+  assert_non_null(strstr(test_file_text(in("saves/checkpoint")), "model_checkpoint_path: \"model.ckpt-10\"\n"));
+  assert_true(!test_file_exists(in("saves/model.ckpt-3.index")) && test_file_exists(in("saves/model.ckpt-4.index")));
   // There is nothing left to do.
   o.common.json = false;
   run_same(3, &o);
@@ -241,7 +228,7 @@ static void test_replicas(void **state) {
                {"ps=1,worker=2", 3, 2, RUN_REDUCE_AUTO, false, true, -90}};
   static const char *const fetched[] = {"mean_x:0", "mean_whole:0"}, *const initial[] = {"initial"},
                            *const v[] = {"read:0"};
-  char x_feed[LINE_SIZE], whole_feed[LINE_SIZE], line[100];
+  char x_feed[200], whole_feed[200], line[100];
   const char *feeds[] = {whole_feed, x_feed};
   struct tfc_tensor x = {0};
   command_put(folder, "means.pbtxt", means);
@@ -295,9 +282,8 @@ static void test_replicas(void **state) {
   SAYS(test_err, "the first dimension of the feed 'x' is 7, which 2 replicas cannot share", 2);
 }
 
-// A feed that is given by its type, or not at all, has synthetic values, which depend on the seed alone: as many rows
-// as
-// --batch says for each replica. So two tasks with half the rows have the mean of one with all of them.
+// A feed that is given by its type, or not at all, has synthetic values, which depend on the seed alone. Each replica
+// has as many rows as --batch says, so two tasks with half the rows have the mean of one task with all rows.
 static void test_synthetic_feeds(void **state) {
   (void)state;
   static const char *const fetched[] = {"mean_x:0", "mean_whole:0"}, *const initial[] = {"initial"};
