@@ -20,6 +20,7 @@
 #include "placer/search/anneal.h"
 #include "placer/search/communities.h"
 #include "placer/search/finder.h"
+#include "placer/search/gain.h"
 #include "placer/search/pace.h"
 #include "placer/search/prover.h"
 #include "placer/search/rollouts.h"
@@ -36,7 +37,7 @@
 #define FEWEST 64 // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
 #define PLAIN 6   // evaluations that a heuristic gets which takes only a few of them
 #define PACKS 40  // evaluations that packing gets at most
-#define SETTLED 3 // so many of the best placements that heuristics found get a new order of operations
+#define SETTLED 3 // number of the heuristics' best placements that get a new order of operations
 #define SHORT_HOT 0.0005 // the first temperature of a short search, for which a sample of moves would be too dear
 #define CHANCE 0.01 // the probability with which the first temperature accepts the median of the changes for the worse
 
@@ -187,8 +188,8 @@ static void run_job(void *user, uint32_t i) {
   if (!j->status) tfc_budget_found(&j->budget, j->score);
 }
 
-// The heuristics that a brief search runs, with one evaluation for each: the others take more, or are hardly ever the
-// best.
+// Whether a brief search (is_brief) runs the heuristic, with one evaluation. The others need more evaluations, or
+// hardly ever find the best placement.
 static bool serves_brief(const char *name) {
   static const char *const names[] = {"single", "m-etf", "heft", "metis", "scotch", "round-robin"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -201,9 +202,10 @@ static bool asks_policy(const struct tfc_finder *f) {
   return f->o->settings.guide && f->p->objective == TFC_OBJECTIVE_STEP && f->p->device_count > 1;
 }
 
-// Whether the policy's proposals are worth more than what else the evaluations of a short search could be for: the
-// other heuristics, and new orders of operations for what heuristics found, which it needs only if the policy does not
-// lead. Where memory is limited or links are missing, any of that may be what is legal and fits.
+// Whether the search is brief: it has few evaluations, and gives them to the policy instead of to all heuristics and to
+// new orders of operations for their placements (it looks for such orders only if the policy is not ahead). Not if
+// memory is limited or links are missing: then a heuristic that was left out may be the only one whose placement is
+// legal and fits.
 static bool is_brief(const struct tfc_finder *f) {
   return asks_policy(f) && tfc_finder_is_short(f) && !f->p->has_limits && !f->p->has_missing_links;
 }
@@ -417,45 +419,6 @@ static tfc_status plan_cooling(const struct tfc_problem *p, struct tfc_random *r
   return tfc_local_temperature(p, &j->budget, &j->solution, CHANCE, random, &j->hot, &j->evaluations);
 }
 
-// What a job gained, and how much of that the policy's own moves did: log(best before / best after), or 1 if no time
-// says how much.
-struct job_gain {
-  double all, own;
-  bool timed;
-};
-static struct job_gain gain_of_job(const struct tfc_search_job *j) {
-  const struct tfc_score before = j->before;
-  struct job_gain g = {.timed = before.value != TFC_TIME_MAX && j->score.excess == before.excess};
-  if (!tfc_score_better(j->score, before)) return g;
-  const double total = (double)(before.value - j->score.value);
-  g.all = g.timed ? log((double)before.value / (double)j->score.value) : 1;
-  if (j->method == TFC_METHOD_POLICY)
-    g.own = g.timed ? g.all * fmin(1, (double)j->by_policy.gained / total) : (double)j->by_policy.fits;
-  return g;
-}
-
-// Counts the result of a job in the account and the credits.
-static void account_for(struct tfc_search_account *a, struct tfc_credits *credits, const struct tfc_search_job *j,
-                        bool fixed) {
-  const struct job_gain gain = gain_of_job(j);
-  const double rest = gain.all - gain.own;
-  struct tfc_search_turns *moves = &a->moves, *others = &a->others;
-  moves->count += j->method == TFC_METHOD_POLICY, moves->wins += gain.own > 0;
-  moves->evaluations += j->by_policy.evaluations, moves->seconds += j->by_policy.seconds;
-  others->count++, others->wins += rest > 0;
-  others->evaluations += j->evaluations - j->by_policy.evaluations;
-  others->seconds += fmax(0, j->seconds - j->by_policy.seconds);
-  if (gain.timed) moves->gained += gain.own, others->gained += rest;
-  tfc_credits_add(credits, j->method, gain.all, fixed ? (double)j->evaluations : j->seconds);
-}
-
-// The name under which a job's placement is kept: that of the method to which most of the gain is due.
-static const char *name_of_job(const struct tfc_search_job *j) {
-  const struct job_gain gain = gain_of_job(j);
-  return tfc_search_method_names[j->method == TFC_METHOD_POLICY && 2 * gain.own < gain.all ? TFC_METHOD_ANNEAL
-                                                                                           : j->method];
-}
-
 // How many of the evaluations that are left the last phase gets, which only cools down: all of them, if they are too
 // few for rounds and a policy is there to share them, or if annealing on units finds more with them than other methods
 // do; otherwise a quarter.
@@ -563,9 +526,9 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
     for (uint32_t w = 0; w < busy; w++) {
       struct tfc_search_job *j = &jobs[w];
       f->out->evaluations += j->evaluations;
-      account_for(&f->out->learned, &c->credits, j, fixed);
+      tfc_gain_count(j, fixed, &f->out->learned, &c->credits);
       if (!s && j->status) s = j->status, j->status = NULL;
-      if (!s) s = tfc_finder_keep(f, &j->solution, j->score, name_of_job(j));
+      if (!s) s = tfc_finder_keep(f, &j->solution, j->score, tfc_gain_name(j));
       if (!s) s = tfc_elite_join(elite, p, &j->solution, j->score);
       tfc_status_free(j->status);
       tfc_solution_deinit(&j->solution);

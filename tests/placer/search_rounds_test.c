@@ -292,18 +292,18 @@ static void test_accounts(void **state) {
   const struct tfc_score before = {0, 1000}, above = {5, 1000}, none = TFC_SCORE_NONE;
   struct tfc_search_job j = {
       .method = TFC_METHOD_LNS, .score = {0, 500}, .before = before, .evaluations = 40, .seconds = 2};
-  account_for(&a, &credits, &j, true);
+  tfc_gain_count(&j, true, &a, &credits);
   assert_true(a.others.count == 1 && a.others.wins == 1 && a.others.evaluations == 40 && a.moves.count == 0);
   assert_close(a.others.gained, log(2));
   assert_close(a.others.seconds, 2);
   assert_close(credits.of[TFC_METHOD_LNS].gain, log(2));
   assert_close(credits.of[TFC_METHOD_LNS].effort, 40);
-  assert_string_equal(name_of_job(&j), "auto: lns");
+  assert_string_equal(tfc_gain_name(&j), "auto: lns");
   // The policy and annealing share a job: each has its own evaluations and seconds; the policy's moves made all of the
   // gain.
   j.method = TFC_METHOD_POLICY, j.score.value = 800;
   j.by_policy.gained = 200, j.by_policy.evaluations = 30, j.by_policy.seconds = 0.5;
-  account_for(&a, &credits, &j, false);
+  tfc_gain_count(&j, false, &a, &credits);
   assert_true(a.moves.count == 1 && a.moves.wins == 1 && a.moves.evaluations == 30);
   assert_true(a.others.count == 2 && a.others.wins == 1 && a.others.evaluations == 50);
   assert_close(a.moves.gained, log(1.25));
@@ -312,9 +312,9 @@ static void test_accounts(void **state) {
   assert_close(a.others.seconds, 3.5);
   assert_close(credits.of[TFC_METHOD_POLICY].gain, log(1.25));
   assert_close(credits.of[TFC_METHOD_POLICY].effort, 2);
-  assert_string_equal(name_of_job(&j), "auto: policy");
+  assert_string_equal(tfc_gain_name(&j), "auto: policy");
   j.score.value = 1000, j.by_policy.gained = 0; // no better than before
-  account_for(&a, &credits, &j, false);
+  tfc_gain_count(&j, false, &a, &credits);
   assert_true(a.moves.count == 2 && a.moves.wins == 1 && a.others.count == 3 && a.others.wins == 1);
   assert_close(a.moves.gained, log(1.25));
   assert_close(credits.of[TFC_METHOD_POLICY].gain, 0.8 * log(1.25));
@@ -324,34 +324,34 @@ static void test_accounts(void **state) {
     struct tfc_search_account b = {0};
     struct tfc_credits apart = {0};
     j.score.value = 500, j.by_policy.gained = own;
-    account_for(&b, &apart, &j, false);
+    tfc_gain_count(&j, false, &b, &apart);
     assert_true(b.moves.count == 1 && b.moves.wins == (own > 0) && b.others.count == 1 && b.others.wins == (own < 500));
     assert_close(b.moves.gained, log(2) * (double)own / 500);
     assert_close(b.others.gained, log(2) * (1 - (double)own / 500));
     assert_close(apart.of[TFC_METHOD_POLICY].gain, log(2));
-    assert_string_equal(name_of_job(&j), own < 250 ? "auto: anneal" : "auto: policy");
+    assert_string_equal(tfc_gain_name(&j), own < 250 ? "auto: anneal" : "auto: policy");
   }
   // It fits at last: a win of whoever did that, whose time says nothing.
   for (int own = 0; own < 2; own++) {
     struct tfc_search_account b = {0};
     struct tfc_credits apart = {0};
     j.before = above, j.score = (struct tfc_score){0, 3000}, j.by_policy.gained = 0, j.by_policy.fits = own;
-    account_for(&b, &apart, &j, true);
+    tfc_gain_count(&j, true, &b, &apart);
     assert_int_equal(b.moves.wins, own);
     assert_int_equal(b.others.wins, !own);
     assert_close(b.moves.gained, 0);
     assert_close(b.others.gained, 0);
     assert_close(apart.of[TFC_METHOD_POLICY].gain, 1);
-    assert_string_equal(name_of_job(&j), own ? "auto: policy" : "auto: anneal");
+    assert_string_equal(tfc_gain_name(&j), own ? "auto: policy" : "auto: anneal");
   }
   a = (struct tfc_search_account){0};
   j = (struct tfc_search_job){.method = TFC_METHOD_HOT, .score = {0, 3000}, .before = above};
-  account_for(&a, &credits, &j, true);
+  tfc_gain_count(&j, true, &a, &credits);
   assert_true(a.others.wins == 1);
   assert_close(a.others.gained, 0);
   assert_close(credits.of[TFC_METHOD_HOT].gain, 1);
   j.method = TFC_METHOD_FRESH, j.before = none;
-  account_for(&a, &credits, &j, true);
+  tfc_gain_count(&j, true, &a, &credits);
   assert_true(a.others.wins == 2 && a.others.count == 2);
   assert_close(a.others.gained, 0);
   assert_close(credits.of[TFC_METHOD_FRESH].gain, 1);

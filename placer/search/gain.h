@@ -1,0 +1,16 @@
+// Gain: how much a job shortened the best step of a search, and whose gain that is: in a job of TFC_METHOD_POLICY, the
+// policy's own moves and annealing take turns.
+#ifndef TFC_PLACER_SEARCH_GAIN_H
+#define TFC_PLACER_SEARCH_GAIN_H
+
+#include "placer/search/account.h"
+#include "placer/search/credit.h"
+
+// Adds a job that has ended to the account, and its gain to the credit of its method. by_evaluations: the effort of a
+// job is its evaluations; otherwise it is its seconds.
+void tfc_gain_count(const struct tfc_search_job *job, bool by_evaluations, struct tfc_search_account *account,
+                    struct tfc_credits *credits);
+// Returns the name under which the job's placement is kept: that of the method that made most of the gain.
+const char *tfc_gain_name(const struct tfc_search_job *job);
+
+#endif
