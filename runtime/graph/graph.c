@@ -1,5 +1,6 @@
 #include "runtime/graph/graph_internal.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "runtime/base/nearest.h"
@@ -77,22 +78,8 @@ tfc_status tfc_graph_own_attributes(const struct tfc_graph *g, struct tfc_arena 
   struct tfc_attr *attrs = TFC_ARENA_ARRAY(arena, struct tfc_attr, count + 1u);
   if (!copy || !attrs) return tfc_status_no_memory("copying attributes");
   if (count) memcpy(attrs, g->attrs, count * sizeof *attrs);
-  copy->nodes = g->nodes, copy->node_count = g->node_count;
-  copy->inputs = g->inputs, copy->edge_count = g->edge_count;
-  copy->attrs = attrs;
-  copy->output_dtypes = g->output_dtypes, copy->output_total = g->output_total;
-  copy->consumer_begin = g->consumer_begin, copy->consumers = g->consumers;
-  copy->functions = g->functions, copy->function_count = g->function_count;
-  copy->collections = g->collections, copy->collection_count = g->collection_count;
-  copy->signatures = g->signatures, copy->signature_count = g->signature_count;
-  copy->producer_version = g->producer_version;
-  copy->has_frames = g->has_frames;
-  copy->file_nodes = g->file_nodes, copy->caller = g->caller;
-  copy->path = g->path, copy->variables_prefix = g->variables_prefix;
-  copy->saver_filename = g->saver_filename, copy->saver_restore = g->saver_restore, copy->saver_save = g->saver_save;
-  copy->assets = g->assets, copy->asset_count = g->asset_count;
-  copy->by_name = g->by_name, copy->functions_by_name = g->functions_by_name;
-  copy->library = g->library, copy->owner = g->owner;
+  memcpy(copy, g, offsetof(struct tfc_graph, arena)); // what follows is for freeing, and other threads count references
+  copy->attrs = attrs, copy->library = g->library, copy->owner = g->owner;
   *out = copy;
   return NULL;
 }

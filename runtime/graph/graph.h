@@ -170,7 +170,7 @@ struct tfc_graph {
 
   // private
   struct tfc_strmap by_name, functions_by_name;
-  struct tfc_arena arena;
+  struct tfc_arena arena; // tfc_graph_own_attributes copies only the members before this one
   _Atomic int32_t references;
   struct tfc_source *source; // the mapped file, and what else the export needs
   void **heap;               // memory in addition to the arena
