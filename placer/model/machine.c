@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/base/array.h"
 #include "runtime/base/none.h"
 #include "runtime/base/units.h"
 
@@ -15,7 +16,8 @@ const char *tfc_label_name(tfc_label label) {
   return names[label];
 }
 
-// Each piece between two stars is taken where it is found first: so the time is in proportion to the two lengths.
+// Each piece of the pattern between two stars is matched at its first occurrence in the text. No other place is tried
+// for it, so the time is in proportion to the sum of the two lengths.
 bool tfc_glob_match(tfc_str pattern, tfc_str text) {
   size_t star = tfc_str_find(pattern, '*');
   if (star == SIZE_MAX) return tfc_str_equal(pattern, text);
@@ -55,6 +57,11 @@ static bool copy_str(struct tfc_machine *m, tfc_str *text) {
   return text->data != NULL;
 }
 
+// Makes room for one item more than there are.
+static bool make_room(void **items, size_t *room, uint32_t count, size_t size) {
+  return count < *room || tfc_array_grow(items, room, count + 1u, size);
+}
+
 static tfc_status check_device(const struct tfc_machine_device *d) {
   if (!d->name.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "a device has no name");
   if (!d->kind.size) return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s' has no kind", TFC_STR_ARG(d->name));
@@ -81,11 +88,9 @@ tfc_status tfc_machine_add_device(struct tfc_machine *m, const struct tfc_machin
   if (m->device_count >= TFC_MAX_DEVICES)
     return tfc_status_make(TFC_INVALID_ARGUMENT, "device '%.*s': more than %u devices", TFC_STR_ARG(d.name),
                            TFC_MAX_DEVICES);
-  struct tfc_machine_device *devices = realloc(m->devices, (m->device_count + 1) * sizeof *devices);
-  if (devices) m->devices = devices;
   double *slowdown = TFC_ARENA_ARRAY(&m->arena, double, (size_t)d.slowdown_count + 1);
-  if (!devices || !slowdown || !copy_str(m, &d.name) || !copy_str(m, &d.kind) || !copy_str(m, &d.tensorflow) ||
-      !copy_str(m, &d.host))
+  if (!make_room((void **)&m->devices, &m->device_room, m->device_count, sizeof *m->devices) || !slowdown ||
+      !copy_str(m, &d.name) || !copy_str(m, &d.kind) || !copy_str(m, &d.tensorflow) || !copy_str(m, &d.host))
     return tfc_status_no_memory("a machine");
   for (uint32_t i = 0; i < d.slowdown_count; i++) slowdown[i] = d.slowdown[i];
   d.slowdown = slowdown;
@@ -114,13 +119,9 @@ static tfc_status check_link(const struct tfc_link *l) {
 tfc_status tfc_machine_add_link(struct tfc_machine *m, const struct tfc_link *link) {
   struct tfc_link l = *link;
   TFC_RETURN_IF_ERROR(check_link(&l));
-  struct tfc_link *links = m->links;
-  if (!(m->link_count & (m->link_count - 1))) { // the room is for a power of two
-    links = realloc(links, (m->link_count ? 2 * (size_t)m->link_count : 1) * sizeof *links);
-    if (links) m->links = links;
-  }
   struct tfc_link_point *curve = TFC_ARENA_ARRAY(&m->arena, struct tfc_link_point, (size_t)l.curve_count + 1);
-  if (!links || !curve || !copy_str(m, &l.from) || !copy_str(m, &l.to) || !copy_str(m, &l.wire))
+  if (!make_room((void **)&m->links, &m->link_room, m->link_count, sizeof *m->links) || !curve ||
+      !copy_str(m, &l.from) || !copy_str(m, &l.to) || !copy_str(m, &l.wire))
     return tfc_status_no_memory("a machine");
   for (uint32_t i = 0; i < l.curve_count; i++) curve[i] = l.curve[i];
   l.curve = curve;

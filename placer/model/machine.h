@@ -89,7 +89,8 @@ struct tfc_machine {
   struct tfc_arena arena;
   uint32_t device_count, link_count;
   struct tfc_machine_device *devices;
-  struct tfc_link *links; // if several rows match a pair of devices, the last one counts
+  struct tfc_link *links;        // if several rows match a pair of devices, the last one counts
+  size_t device_room, link_room; // private: for how many there is memory
 };
 
 TFC_MUST_USE tfc_status tfc_machine_create(struct tfc_machine **out);
