@@ -7,33 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "profiler/activity.h"
 #include "profiler/collector.h"
-#include "profiler/lock.h"
 #include "profiler/schema.h"
 #include "profiler/store.h"
 #include "profiler/store_rows.h"
 #include "profiler/store_runs.h"
 #include "tests/common/change.h"
-#include "tests/common/folder.h"
-
-static char folder[64], path[96];
-
-static int set_up(void **state) {
-  (void)state;
-  if (test_folder_make(folder, "store")) return -1;
-  snprintf(path, sizeof path, "%s/t.db", folder);
-  return 0;
-}
-static int tear_down(void **state) {
-  (void)state;
-  chmod(folder, 0700);
-  return test_folder_remove(folder);
-}
+#include "tests/profiler/stores.h"
 
 // --- A VFS whose n-th write, sync or truncation fails, and every one after it, as on a disk that is full ------------
 static sqlite3_vfs *real_vfs, failing_vfs;
@@ -92,88 +75,6 @@ static void install_failing_vfs(void) {
   failing_vfs.pNext = NULL;
   failing_vfs.xOpen = failing_open;
   sqlite3_vfs_register(&failing_vfs, 0);
-}
-
-// --- Helpers -----------------------------------------------------------------------------------------------------
-static double ask(struct tfc_store *store, const char *sql) {
-  sqlite3_stmt *q = NULL;
-  if (sqlite3_prepare_v2(tfc_store_handle(store), sql, -1, &q, NULL) != SQLITE_OK)
-    fail_msg("%s: %s", sql, sqlite3_errmsg(tfc_store_handle(store)));
-  double x = sqlite3_step(q) == SQLITE_ROW ? sqlite3_column_double(q, 0) : -1;
-  sqlite3_finalize(q);
-  return x;
-}
-static const struct tfc_store_options writing = {.write = true, .purpose = "store test"};
-
-static tfc_status add_run(struct tfc_store *store, int64_t *run) {
-  tfc_status s = NULL;
-  TFC_TRY(s, tfc_store_begin(store));
-  TFC_TRY(s, tfc_store_add_run(store,
-                               &(struct tfc_store_run){.program = "tfc-place",
-                                                       .graph = "g.pb",
-                                                       .graph_nodes = 3,
-                                                       .objective = "step",
-                                                       .label = "measured",
-                                                       .seed = 1},
-                               run));
-  struct tfc_store_device devices[] = {
-      {0, "cpu:0", "cpu", "model", "/device:CPU:0", "measured", 1, UINT64_MAX, NAN, NULL, 0, NULL},
-      {1, "cpu:1", "cpu", NULL, NULL, "measured", 1, 1 << 30, 1.5, "[1, 1.1]", 0, NULL}};
-  TFC_TRY(s, tfc_store_add_devices(store, *run, devices, 2));
-  struct tfc_store_node nodes[] = {{0, TFC_STR("a"), TFC_STR("MatMul"), 0, 10, 20, 0, 64},
-                                   {1, TFC_STR("b"), TFC_STR("Add"), 1, NAN, NAN, 128, 64},
-                                   {2, TFC_STR("unused"), TFC_STR("NoOp"), TFC_NONE, NAN, NAN, 0, 0}};
-  TFC_TRY(s, tfc_store_add_nodes(store, *run, nodes, 3));
-  TFC_TRY(s, tfc_store_add_costs(store, *run, &(struct tfc_store_cost){0, "cpu", 5, 4, 6, 3, 5}, 1));
-  TFC_TRY(s, tfc_store_add_edges(store, *run, &(struct tfc_store_edge){0, 0, 1, 64}, 1));
-  TFC_TRY(s, tfc_store_add_links(store, *run, &(struct tfc_store_link){0, 1, 4096, 2.5, 9}, 1));
-  TFC_TRY(s, tfc_store_set_state(store, *run, "options", TFC_STR("{}")));
-  TFC_TRY(s, tfc_store_commit(store));
-out:
-  return s;
-}
-
-// Adds a candidate with two steps of two operations each, in one transaction.
-static tfc_status add_candidate(struct tfc_store *store, int64_t run, int64_t id, double median_us) {
-  tfc_status s = NULL;
-  int64_t key = 0;
-  TFC_TRY(s, tfc_store_begin(store));
-  struct tfc_store_placement p = {.placement_id = id,
-                                  .role = "candidate",
-                                  .name = "#",
-                                  .algorithm = "heft",
-                                  .episode = id + 1,
-                                  .state = "ok",
-                                  .label = "measured",
-                                  .simulated_us = 9,
-                                  .median_us = median_us,
-                                  .q1_us = 9,
-                                  .q3_us = 11,
-                                  .steps = 2,
-                                  .ratio = NAN,
-                                  .reward = -median_us,
-                                  .cost_s = 0.1,
-                                  .at_s = (double)id};
-  TFC_TRY(s, tfc_store_add_placement(store, run, &p, (uint16_t[]){0, 1}, 2, &key));
-  for (uint32_t step = 0; step < 2; step++) {
-    TFC_TRY(s, tfc_store_add_steps(store, key, &(struct tfc_store_step){step, "screen", 0, true, 1000, 10000}, 1));
-    struct tfc_store_busy busy[] = {{step, 0, 1, 4000, 4100, 1000, 2000, 900, 2000, 700},
-                                    {step, 1, 1, 5000, 5000, 0, 0, 0, 5000, 0}};
-    TFC_TRY(s, tfc_store_add_busy(store, key, busy, 2));
-    struct tfc_store_op ops[] = {{step, 0, 0, 0, 0, 4000, -1, -1}, {step, 1, 1, 1, 4500, 5000, 700, 1500}};
-    TFC_TRY(s, tfc_store_add_ops(store, key, ops, 2));
-    TFC_TRY(s,
-            tfc_store_add_transfers(store, key, &(struct tfc_store_transfer){step, 0, 0, 0, 0, 1, 64, 4000, 300}, 1));
-    const struct tfc_activity_call gpu_calls[] = {
-        {.kind = TFC_ACTIVITY_ALLOCATE, .start_ns = -50, .end_ns = -50, .stream = TFC_NONE, .bytes = 512},
-        {.kind = TFC_ACTIVITY_SYNCHRONIZE, .start_ns = 100, .end_ns = 2100, .stream = 7, .name = "stream"}};
-    TFC_TRY(s, tfc_store_add_calls(store, key, step, gpu_calls, 2));
-  }
-  TFC_TRY(s, tfc_store_add_op_totals(store, key, &(struct tfc_store_op_total){0, 0, 2, 4000, 3900, 8000}, 1));
-  TFC_TRY(s, tfc_store_add_memory(store, key, &(struct tfc_store_memory){0, 4096, false}, 1));
-  TFC_TRY(s, tfc_store_commit(store));
-out:
-  return s;
 }
 
 // --- Tests -------------------------------------------------------------------------------------------------------
@@ -413,46 +314,6 @@ static void test_raw_rows_can_be_dropped(void **state) {
   tfc_store_close(store);
 }
 
-static void test_one_writer(void **state) {
-  (void)state;
-  struct tfc_store *store = NULL, *other = NULL;
-  assert_ok(tfc_store_open(path, &writing, &store));
-  char expected[64];
-  snprintf(expected, sizeof expected, "process %d (store test)", (int)getpid());
-  assert_fails(tfc_store_open(path, &writing, &other), TFC_DATA_LOSS, expected);
-  assert_fails(tfc_store_open(path, &writing, &other), TFC_DATA_LOSS, "wait until it ends");
-  tfc_store_close(store);
-  assert_ok(tfc_store_open(path, &writing, &other));
-  tfc_store_close(other);
-}
-
-static void test_what_is_not_a_database(void **state) {
-  (void)state;
-  struct tfc_store *store = NULL;
-  struct tfc_store_options reading = {0};
-  assert_fails(tfc_store_open(path, &reading, &store), TFC_NOT_FOUND, path);
-  assert_fails(tfc_store_open(folder, &reading, &store), TFC_INVALID_ARGUMENT, "a folder");
-  FILE *f = fopen(path, "w");
-  for (int i = 0; i < 4096; i++) fputs("not a database ", f);
-  fclose(f);
-  assert_fails(tfc_store_open(path, &reading, &store), TFC_INVALID_ARGUMENT, "not an SQLite database");
-  assert_fails(tfc_store_open(path, &writing, &store), TFC_DATA_LOSS, "not an SQLite database");
-  unlink(path);
-  sqlite3 *db = NULL;
-  sqlite3_open(path, &db);
-  sqlite3_exec(db, "CREATE TABLE theirs (x)", NULL, NULL, NULL);
-  sqlite3_close(db);
-  assert_fails(tfc_store_open(path, &writing, &store), TFC_DATA_LOSS, "not one of tfc's");
-  unlink(path);
-  assert_ok(tfc_store_open(path, &writing, &store));
-  sqlite3_exec(tfc_store_handle(store), "PRAGMA user_version = 99", NULL, NULL, NULL);
-  tfc_store_close(store);
-  assert_fails(tfc_store_open(path, &reading, &store), TFC_INVALID_ARGUMENT, "newer tfc");
-  char lost[160];
-  snprintf(lost, sizeof lost, "%s/none/t.db", folder);
-  assert_fails(tfc_store_open(lost, &writing, &store), TFC_DATA_LOSS, "cannot be written");
-}
-
 // A database from elsewhere may have a view whose query never ends, or a trigger. Views of tfc's are made again, for
 // readers in a copy; what stands in the place of a table, or on it, is refused. The user's own views stay.
 static void test_changed_by_others(void **state) {
@@ -558,23 +419,6 @@ static void test_tuning(void **state) {
   tfc_store_close(store);
 }
 
-// Runs as a user other than root, because root may write everywhere.
-static void test_read_only_folder(void **state) {
-  (void)state;
-  chmod(folder, 0555);
-  fflush(NULL);
-  pid_t child = fork();
-  if (child == 0) {
-    if (getuid() == 0 && setuid(65534) != 0) _exit(2);
-    struct tfc_store *store = NULL;
-    tfc_status s = tfc_store_open(path, &writing, &store);
-    _exit(tfc_status_code(s) == TFC_DATA_LOSS && strstr(tfc_status_message(s), "cannot be written") ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  assert_int_equal(WEXITSTATUS(status), 0);
-}
-
 // Makes every write from the n-th on fail, for every n, and checks the database: it has every batch whose commit
 // succeeded, no part of another, is intact, and can be written again.
 static void test_every_write_fails_once(void **state) {
@@ -625,221 +469,17 @@ static void test_every_write_fails_once(void **state) {
   assert_true(rounds > 20);
 }
 
-// A journal of a stranger's that names another file: SQLite would delete that file. One that is a pipe would never be
-// read to its end.
-static void test_journal_of_strangers(void **state) {
-  (void)state;
-  char victim[128], journal[128], tail[160] = {0};
-  struct tfc_store *store = NULL;
-  int64_t run = 0;
-  unlink(path);
-  assert_ok(tfc_store_open(path, &writing, &store));
-  assert_ok(add_run(store, &run));
-  tfc_store_close(store);
-  snprintf(victim, sizeof victim, "%s/victim", folder);
-  snprintf(journal, sizeof journal, "%s-journal", path);
-  fflush(NULL);
-  pid_t child = fork();
-  if (child == 0) { // leaves a journal that has to be rolled back
-    sqlite3 *db = NULL;
-    if (sqlite3_open(path, &db) || sqlite3_exec(db,
-                                                "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN; "
-                                                "UPDATE run SET graph = printf('%.*c', 200000, 'x')",
-                                                NULL, NULL, NULL))
-      _exit(1);
-    raise(SIGKILL);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  assert_true(WIFSIGNALED(status));
-  FILE *f = fopen(victim, "w");
-  assert_non_null(f);
-  assert_true(fputs("something dear", f) >= 0 && fclose(f) == 0);
-  // four bytes, the name, its size, its sum, and the mark
-  const size_t size = strlen(victim);
-  uint32_t sum = 0, at = 4;
-  for (size_t i = 0; i < size; i++) sum += (uint32_t)victim[i];
-  memcpy(tail + at, victim, size), at += (uint32_t)size;
-  for (int i = 3; i >= 0; i--) tail[at++] = (char)((uint32_t)size >> 8 * i);
-  for (int i = 3; i >= 0; i--) tail[at++] = (char)(sum >> 8 * i);
-  memcpy(tail + at, "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8), at += 8;
-  f = fopen(journal, "ab");
-  assert_non_null(f);
-  assert_true(fwrite(tail, 1, at, f) == at && fclose(f) == 0);
-  assert_fails(tfc_store_open(path, &(struct tfc_store_options){0}, &store), TFC_INVALID_ARGUMENT, "several databases");
-  assert_fails(tfc_store_open(path, &writing, &store), TFC_DATA_LOSS, "several databases");
-  assert_int_equal(access(victim, F_OK), 0);
-  char link[128];
-  snprintf(link, sizeof link, "%s/link.db", folder);
-  assert_int_equal(symlink(path, link), 0);
-  assert_fails(tfc_store_open(link, &(struct tfc_store_options){0}, &store), TFC_INVALID_ARGUMENT, "several databases");
-  assert_int_equal(access(victim, F_OK), 0);
-  unlink(link), unlink(victim), unlink(journal);
-  assert_int_equal(mkfifo(journal, 0600), 0);
-  assert_fails(tfc_store_open(path, &(struct tfc_store_options){0}, &store), TFC_INVALID_ARGUMENT,
-               "not a regular file");
-  unlink(journal), unlink(path);
-}
-
-static void test_a_killed_writer(void **state) {
-  (void)state;
-  fflush(NULL);
-  pid_t child = fork();
-  if (child == 0) {
-    struct tfc_store *store = NULL;
-    int64_t run = 0;
-    if (tfc_store_open(path, &writing, &store) || add_run(store, &run) || add_candidate(store, run, 0, 5)) _exit(1);
-    if (tfc_store_begin(store)) _exit(1);
-    if (tfc_store_set_label(store, run, "half")) _exit(1);
-    raise(SIGKILL);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  assert_true(WIFSIGNALED(status));
-  struct tfc_store *store = NULL;
-  int64_t run = 0;
-  assert_ok(tfc_store_open(path, &(struct tfc_store_options){0}, &store));
-  assert_true(ask(store, "SELECT COUNT(*) FROM v_run WHERE state = 'running'") == 1);
-  assert_false(tfc_store_being_written(store));
-  tfc_store_close(store);
-  assert_ok(tfc_store_open(path, &writing, &store));
-  assert_true(tfc_store_being_written(store));
-  assert_true(ask(store, "SELECT COUNT(*) FROM v_run WHERE state = 'interrupted'") == 1);
-  assert_ok(tfc_store_find_interrupted(store, -1, "options", &run));
-  assert_int_equal(run, 1);
-  assert_true(ask(store, "SELECT COUNT(*) FROM v_run WHERE label = 'measured'") == 1);
-  assert_true(ask(store, "SELECT COUNT(*) FROM v_op") == 4);
-  tfc_store_close(store);
-}
-
-// A writer is killed when a part of its transaction is already in the file: a reader gets what was committed before.
-static void test_a_reader_after_a_kill(void **state) {
-  (void)state;
-  for (int locked_out = 0; locked_out < 2; locked_out++) {
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-      struct tfc_store *store = NULL;
-      int64_t run = 0;
-      if (tfc_store_open(path, &writing, &store) || add_run(store, &run)) _exit(1);
-      sqlite3 *db = tfc_store_handle(store);
-      if (sqlite3_exec(db,
-                       "PRAGMA cache_size = 2; BEGIN IMMEDIATE; UPDATE run SET label = 'half';"
-                       "CREATE TABLE filler AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
-                       "i < 2000) SELECT randomblob(100) AS x FROM n",
-                       NULL, NULL, NULL))
-        _exit(2);
-      raise(SIGKILL);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    assert_true(WIFSIGNALED(status));
-    struct tfc_store *store = NULL;
-    struct tfc_store_options reading = {0};
-    if (locked_out) { // a user without write permission is told what to do
-      chmod(path, 0444), chmod(folder, 0555);
-      fflush(NULL);
-      child = fork();
-      if (child == 0) {
-        if (getuid() == 0 && setuid(65534) != 0) _exit(2);
-        tfc_status s = tfc_store_open(path, &reading, &store);
-        _exit(tfc_status_code(s) == TFC_INVALID_ARGUMENT && strstr(tfc_status_message(s), "as a user who may write")
-                  ? 0
-                  : 1);
-      }
-      waitpid(child, &status, 0);
-      assert_int_equal(WEXITSTATUS(status), 0);
-      chmod(folder, 0755), chmod(path, 0644);
-    }
-    assert_ok(tfc_store_open(path, &reading, &store));
-    assert_true(ask(store, "SELECT COUNT(*) FROM v_run") == 1 + locked_out);
-    assert_true(ask(store, "SELECT COUNT(*) FROM run WHERE label = 'half'") == 0);
-    assert_true(ask(store, "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'filler'") == 0);
-    tfc_store_close(store);
-  }
-}
-
-// A link, a file or a pipe in the place of the lock file is not followed, not truncated, and not waited for.
-static void test_lock_files(void **state) {
-  (void)state;
-  char lock_path[160], precious[160], text[64] = "";
-  struct tfc_lock *lock = NULL, *other = NULL;
-  struct stat st;
-  snprintf(lock_path, sizeof lock_path, "%s/lock", folder);
-  snprintf(precious, sizeof precious, "%s/precious", folder);
-  mode_t mask = umask(0);
-  assert_ok(tfc_lock_take(lock_path, "a test", &lock));
-  umask(mask);
-  assert_int_equal(stat(lock_path, &st), 0);
-  assert_int_equal(st.st_mode & 0777, 0644);
-  assert_fails(tfc_lock_take(lock_path, "a test", &other), TFC_FAILED_PRECONDITION, "(a test) since");
-  tfc_lock_release(lock);
-  assert_ok(tfc_lock_take(lock_path, "a later one", &lock));
-  assert_fails(tfc_lock_take(lock_path, "a test", &other), TFC_FAILED_PRECONDITION, "(a later one) since");
-  tfc_lock_release(lock);
-  unlink(lock_path);
-
-  FILE *f = fopen(precious, "w");
-  fputs("precious", f);
-  fclose(f);
-  assert_int_equal(symlink(precious, lock_path), 0);
-  assert_fails(tfc_lock_take(lock_path, "a test", &lock), TFC_DATA_LOSS, "not a regular file");
-  unlink(lock_path);
-  assert_int_equal(link(precious, lock_path), 0);
-  assert_ok(tfc_lock_take(lock_path, "a test", &lock));
-  assert_true(tfc_lock_held(lock_path));
-  tfc_lock_release(lock);
-  f = fopen(precious, "r");
-  assert_true(fgets(text, sizeof text, f) && !strcmp(text, "precious"));
-  fclose(f);
-  unlink(lock_path);
-  assert_int_equal(mkfifo(lock_path, 0600), 0);
-  assert_fails(tfc_lock_take(lock_path, "a test", &lock), TFC_DATA_LOSS, "not a regular file");
-  assert_false(tfc_lock_held(lock_path));
-  unlink(lock_path);
-  unlink(precious);
-  char *usual = NULL; // in a folder in which no other user can create a link
-  assert_ok(tfc_lock_path("tfc-lock-test", &usual));
-  *strrchr(usual, '/') = 0;
-  assert_int_equal(lstat(usual, &st), 0);
-  assert_true(S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0);
-  free(usual);
-}
-
-// Opening a pipe for reading would wait for a writer, and there may be none.
-static void test_a_pipe_is_no_database(void **state) {
-  (void)state;
-  struct tfc_store *store = NULL;
-  unlink(path);
-  assert_int_equal(mkfifo(path, 0600), 0);
-  alarm(30); // ends the suite if something waits
-  assert_fails(tfc_store_open(path, &(struct tfc_store_options){.write = false}, &store), TFC_INVALID_ARGUMENT,
-               "not a regular file");
-  assert_fails(tfc_store_open(path, &(struct tfc_store_options){.write = true, .purpose = "a test"}, &store),
-               TFC_DATA_LOSS, "not a regular file");
-  alarm(0);
-  unlink(path);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(test_a_pipe_is_no_database, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_views_have_rows, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_how, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_gaps_of_segments, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_nan_is_refused, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_run_ids_ascend, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_raw_rows_can_be_dropped, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_one_writer, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_what_is_not_a_database, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_changed_by_others, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_tuning, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_read_only_folder, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_every_write_fails_once, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_journal_of_strangers, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_a_killed_writer, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_a_reader_after_a_kill, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_lock_files, set_up, tear_down),
   };
   return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
