@@ -323,6 +323,38 @@ static void learning_goes_on(void **state) {
   end();
 }
 
+// Levels that somebody has changed are read as far as they are levels; reading them ends.
+static void broken_levels(void **state) {
+  (void)state;
+  static const char *const ends[] = {"char(10)", "char(10) || 'x'", "char(10) || '7'", "char(10) || '7 x'"};
+  begin();
+  play.found = two_rounds;
+  play.cancel_at = 6;
+  struct tfc_job_options o = options_of();
+  assert_ok(tfc_job_run(&o, &out));
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    char sql[128];
+    sqlite3 *db = NULL;
+    struct tfc_store *store = NULL;
+    struct levels l = {0};
+    snprintf(sql, sizeof sql,
+             "UPDATE state SET value = CAST('3' || char(10) || '3 2.5' || %s AS BLOB) WHERE name = 'levels'", ends[i]);
+    assert_int_equal(sqlite3_open(db_path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_changes(db), 1);
+    sqlite3_close(db);
+    assert_ok(tfc_store_open(db_path, &(struct tfc_store_options){0}, &store));
+    alarm(60); // ends the suite if it is read without end
+    assert_ok(read_levels(store, 1, &l));
+    alarm(0);
+    assert_true(l.incumbent == 3 && l.id.count == 1 && l.us.count == 1 && l.id.data[0] == 3 && l.us.data[0] == 2.5);
+    tfc_array_free(&l.id);
+    tfc_array_free(&l.us);
+    tfc_store_close(store);
+  }
+  end();
+}
+
 // Steps overlap only if some unit is elsewhere.
 static void one_device(void **state) {
   (void)state;
@@ -480,17 +512,10 @@ static void wrong_bound(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(whole_job),
-      cmocka_unit_test(database),
-      cmocka_unit_test(goes_on),
-      cmocka_unit_test(goes_on_late),
-      cmocka_unit_test(evaluations),
-      cmocka_unit_test(throughput),
-      cmocka_unit_test(throughput_records),
-      cmocka_unit_test(learning_goes_on),
-      cmocka_unit_test(one_device),
-      cmocka_unit_test(converged),
-      cmocka_unit_test(late),
+      cmocka_unit_test(whole_job),          cmocka_unit_test(database),         cmocka_unit_test(goes_on),
+      cmocka_unit_test(goes_on_late),       cmocka_unit_test(evaluations),      cmocka_unit_test(throughput),
+      cmocka_unit_test(throughput_records), cmocka_unit_test(learning_goes_on), cmocka_unit_test(broken_levels),
+      cmocka_unit_test(one_device),         cmocka_unit_test(converged),        cmocka_unit_test(late),
       cmocka_unit_test(wrong_bound),
   };
   snprintf(db_path, sizeof db_path, "/tmp/tfc-played-job-test-%d.db", (int)getpid());
