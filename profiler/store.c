@@ -241,10 +241,10 @@ static tfc_status recover(const char *path, const char *vfs) {
   return s;
 }
 
-// Checks the files that SQLite opens beside the database, which may come from a stranger as the database does. Reading
-// from a pipe would not end. A journal may end with the name of another file, for transactions on several databases:
-// SQLite deletes that file when it has rolled the journal back. tfc's transactions have one database. `path` has no
-// symbolic links.
+// Checks the files that SQLite opens beside the database: a stranger may have made them, as well as the database.
+// Reading from a pipe would not end. The journal of a transaction on several databases ends with the name of another
+// file, which SQLite deletes when it has rolled the journal back; a transaction of tfc changes one database only.
+// `path` has no symbolic links.
 static tfc_status check_beside(const char *path, bool write) {
   static const char *const ends[] = {"-journal", "-wal", "-shm"};
   static const uint8_t mark[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
@@ -274,7 +274,7 @@ static tfc_status check_beside(const char *path, bool write) {
 static int on_progress(void *user) {
   (void)user;
   tfc_status s = tfc_interrupted("reading a database");
-  const bool stop = tfc_status_code(s) == TFC_CANCELLED; // a deadline counts elsewhere
+  const bool stop = tfc_status_code(s) == TFC_CANCELLED; // a deadline does not end queries
   tfc_status_free(s);
   return stop;
 }
@@ -286,11 +286,10 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
   struct tfc_store *store = calloc(1, sizeof *store);
   if (!store || !(store->path = tfc_str_dup(tfc_str_from(path)))) TFC_TRY(s, tfc_status_no_memory(NULL));
   bool there = stat(path, &st) == 0;
-  if (there && S_ISDIR(st.st_mode))
-    TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: a folder, not a database", path);
+  if (there && S_ISDIR(st.st_mode)) TFC_FAIL(s, unusable(options->write), "%s: a folder, not a database", path);
   if (there && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) // opening a pipe would wait for its writer
-    TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: not a regular file", path);
-  if (there && !(real = realpath(path, NULL))) TFC_TRY(s, tfc_status_no_memory(NULL));
+    TFC_FAIL(s, unusable(options->write), "%s: not a regular file", path);
+  if (there && !(real = realpath(path, NULL))) TFC_FAIL(s, unusable(options->write), "%s: %s", path, strerror(errno));
   TFC_TRY(s, check_beside(real ? real : path, options->write));
   if (!options->write && !there) TFC_FAIL(s, TFC_NOT_FOUND, "%s: %s", path, strerror(errno));
   if (options->write) {
@@ -310,7 +309,7 @@ tfc_status tfc_store_open(const char *path, const struct tfc_store_options *opti
   }
   int flags = options->write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   if (sqlite3_open_v2(path, &store->db, flags | SQLITE_OPEN_NOMUTEX, options->vfs) != SQLITE_OK)
-    TFC_FAIL(s, options->write ? TFC_DATA_LOSS : TFC_INVALID_ARGUMENT, "%s: cannot be opened: %s", path,
+    TFC_FAIL(s, unusable(options->write), "%s: cannot be opened: %s", path,
              store->db ? sqlite3_errmsg(store->db) : "out of memory");
   sqlite3_busy_timeout(store->db, BUSY_MS);
   if (!options->write && needs_recovery(store->db)) {
