@@ -27,7 +27,7 @@ struct tfc_store_options {
   bool write;          // else read-only
   const char *purpose; // who writes, for the lock's message
   const char *vfs;     // tests: the name of a replaced VFS
-  bool interruptible;  // what tfc_interrupted asks ends queries (CANCELLED)
+  bool interruptible;  // queries end with CANCELLED when the interrupt flag is set (tfc_interrupt_on)
   int longest;         // a longer text (bytes) is an error where it is read; 0: any length that SQLite allows
 };
 // For writing, it creates the database if it does not exist, takes the lock, and writes a little to find out whether it

@@ -14,7 +14,7 @@ static tfc_status prepare(struct tfc_store *store, const char *sql, int64_t key,
 static const char *text_of(sqlite3_stmt *q, int i) {
   return (const char *)sqlite3_column_text(q, i);
 }
-// A text that tfc always writes. A database whose tables somebody else made may lack it.
+// The text of a column that tfc always fills; "" if somebody else made the table and left the column empty.
 static const char *word_of(sqlite3_stmt *q, int i) {
   const char *text = text_of(q, i);
   return text ? text : "";

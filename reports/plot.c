@@ -213,7 +213,7 @@ static tfc_status wait_for_gnuplot(pid_t pid, int *out_state) {
   tfc_status s = NULL;
   siginfo_t info = {0};
   tfc_interrupt_child(pid);
-  // WNOWAIT: until it is waited for, its number belongs to no other process group
+  // WNOWAIT keeps the process as a zombie, so that no other process group can get its number before kill()
   while (!s && (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)) {
     s = tfc_interrupted("gnuplot was drawing the plots");
     if (tfc_status_code(s) != TFC_CANCELLED) tfc_status_free(s), s = NULL;
@@ -384,7 +384,7 @@ static bool take_pictures(const struct tfc_text *svg, struct tfc_plot *plots, co
 }
 
 // Draws all plots in one run of gnuplot. If that fails, each plot gets a run of its own, so that only the faulty one is
-// missing; not if it hangs, because so would each.
+// missing. If gnuplot hangs, this is not done, because each of these runs would hang, too.
 static tfc_status draw(struct tfc_plot *plots, const char *const *names, uint32_t count, struct drawing *d,
                        const struct tfc_text *colours, const struct tfc_query_args *args, struct tfc_plot_scale scale) {
   struct tfc_text input = {0}, svg = {0};

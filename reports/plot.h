@@ -37,7 +37,8 @@ struct tfc_plot_scale tfc_plot_scale_of(double us);
 const char *tfc_plot_next(int place, int *out_place);
 // Draws scripts (`names`: "steps" or "steps.gp") in one run of gnuplot, which is ended after 60 s. If gnuplot is
 // missing, fails or is ended, or a query has no rows, the plot has no picture, and `note` says why; the status is still
-// OK. CANCELLED: what tfc_interrupted asks has come. The caller frees the texts of out [count] with tfc_plot_deinit.
+// OK. CANCELLED: the interrupt flag is set (tfc_interrupt_on). The caller frees the texts of out [count] with
+// tfc_plot_deinit.
 TFC_MUST_USE tfc_status tfc_plots_draw(struct tfc_store *store, const char *const *names, uint32_t count,
                                        const struct tfc_query_args *args, struct tfc_plot_scale scale,
                                        struct tfc_plot *out);

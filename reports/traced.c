@@ -13,7 +13,8 @@
 
 #include "runtime/base/interrupt.h"
 
-// A database may have many operations that overlap, for which most of these functions take quadratic time.
+// A step of a database may have many operations at the same time. Most of these functions then take quadratic time, so
+// they ask whether they are interrupted.
 static const char reading[] = "looking for causes in a traced step";
 
 struct edge {

@@ -1,6 +1,7 @@
-// The rows are gone through from the last to the first. A pattern becomes the set of devices that it matches, and a
-// pair of devices belongs to the first row that matches it: so each row takes what is left of its set of receivers from
-// each of its senders, 64 receivers at a time.
+// Each pattern is turned into the set of devices whose names it matches. The rows are read from the last to the first,
+// and a pair of devices gets the first row that matches it. So each sender has a set of receivers for which no row was
+// found yet (`open`); a row that matches the sender gets the receivers that are in this set and match the row, and they
+// leave the set, 64 at a time.
 #include "placer/model/links.h"
 
 #include <stdlib.h>
@@ -49,6 +50,7 @@ static bool find_set(struct matcher *m, tfc_str pattern, uint64_t *out) {
   return found || add_set(m, pattern);
 }
 
+// Gives the row to all pairs of this sender that match it and have no row yet.
 static void take(struct matcher *m, uint32_t row, const uint64_t *to, uint32_t from, uint32_t *out_row) {
   const tfc_hosts hosts = m->machine->links[row].hosts;
   const uint64_t *same = m->of_host + (size_t)m->host[from] * m->words;

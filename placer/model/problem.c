@@ -38,7 +38,8 @@ static double curve_us(const struct tfc_link *link, double bytes) {
   const struct tfc_link_point *p = link->curve;
   const uint32_t n = link->curve_count;
   if (n == 1 || bytes <= p[0].bytes) return p[0].time_us;
-  uint32_t i = 1; // the first point of at least so many bytes, or the last point: in [i, end]
+  // Binary search, in points i to end, for the first point whose bytes are not fewer; if there is none, the last point.
+  uint32_t i = 1;
   for (uint32_t end = n - 1; i < end;) {
     const uint32_t middle = i + (end - i) / 2;
     if (bytes > p[middle].bytes)
@@ -208,11 +209,11 @@ static bool of_each_host(tfc_str wire) {
   return wire.size && memmem(wire.data, wire.size, "{host}", strlen("{host}"));
 }
 
-// What the rows of links say, found out once for each row, because a machine has up to 1024 x 1024 pairs.
+// What is computed once for each row of links, not once for each of up to 1024 x 1024 pairs of devices.
 struct link_row {
   uint32_t speed; // TFC_NONE: no pair has used the row yet
   uint32_t named; // the first used row whose wire has the same name
-  bool each_host; // its wire is one for each host
+  bool each_host; // each host has a wire of its own ("{host}" in the name)
 };
 struct speed_key {
   int64_t latency;

@@ -2,13 +2,14 @@
 
 #include <string.h>
 
-// What makes libyaml slow in a short text. Its time grows with the square of the number of open brackets, of anchors
-// and of directives, and it takes some 200 bytes of memory for each value. Characters in strings and comments are
-// counted, too, because no real file has so many.
+// Limits for what makes libyaml slow: its time grows with the square of the number of open brackets, of anchors and of
+// directives, and it takes some 200 bytes of memory for each value. Characters in strings and comments are counted,
+// too: so the check needs no parser, and no real file comes near these limits.
 enum { MOST_BYTES = 8 << 20, MOST_BRACKETS = 256, MOST_MARKS = 256, MOST_ANCHORS = 256, MOST_DIRECTIVES = 256 };
 
-// An anchor begins with "&" and is a word of its own; a directive begins with "%" and is the first word of a line. The
-// byte before may also be a part of a space or line end of several bytes.
+// An anchor is a word that begins with "&"; a directive is the first word of a line and begins with "%". These
+// functions get the byte before that character. A byte from 0x7f on may be the end of a space or line end of several
+// bytes.
 static bool begins_word(unsigned char before) {
   return before <= ' ' || before >= 0x7f || strchr("[{,:-?", before);
 }

@@ -14,7 +14,7 @@
 #define ROLLOUT_SHARE 0.6
 #define TRIED 48        // number of its first proposals: with fewer it has hardly learned anything of the problem
 #define BLOCK 16        // the other proposals follow in blocks of this size, as long as they may lead to something
-#define SHORT_STEP 4    // in a short search it learns from its proposals after so many of them
+#define SHORT_STEP 4    // in a short search the policy learns after each group of this many proposals
 #define HEADS_TRIED 32  // after so many proposals each head of the policy has had its turn
 #define WORTHWHILE 0.01 // the policy is ahead if its best step is shorter by this share than the best of the heuristics
 // A long search goes on with a policy that is behind until this share of the search is over, because the policy's moves
@@ -78,7 +78,7 @@ static tfc_status proposed(void *user, const struct tfc_solution *solution, stru
 struct asking {
   struct proposals *own;
   struct tfc_budget budget;
-  uint64_t step; // the policy learns from its proposals after so many of them; 0: it says itself
+  uint64_t step; // number of proposals after which the policy learns from them; 0: the policy itself decides when
   uint64_t used;
   tfc_status status;
 };

@@ -441,9 +441,10 @@ static double spent_share(const struct tfc_search_job *j, double begin) {
 }
 
 // Moves of the policy, which takes some units off their devices and places them again, and annealing on units share a
-// job in blocks: each has one, and the others are drawn by what the two have gained. Blocks of a short search would be
-// too short to tell that, and the policy's moves learn within a block what to move: there each has one block alone.
-// When the policy finds no more improvement, annealing gets what is left. The temperature falls over the whole job.
+// job in blocks: each has one, and the others are drawn by what the two have gained. If policy_first is set, there are
+// two blocks, first the policy's and then annealing's: in a short search, blocks would be too short to show who gains,
+// and the policy's moves learn within a block what to move. When the policy finds no more improvement, annealing gets
+// what is left. The temperature falls over the whole job.
 static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_search_job *j, struct tfc_random *random) {
   const double begin = tfc_now_s();
   struct shares shares = {0};

@@ -22,9 +22,9 @@ void tfc_interrupt_at(int64_t deadline_ns, const char *what);
 // time is over. Any thread may call it; a call takes a few nanoseconds.
 TFC_MUST_USE tfc_status tfc_interrupted(const char *doing);
 
-// A process group that must not outlive this process; 0: there is none. A signal handler that ends the process at once
-// calls tfc_interrupt_end_child before.
+// Names a process group that must not outlive this process; 0: there is none.
 void tfc_interrupt_child(pid_t group);
+// Kills that group. A signal handler that ends the process at once calls it first.
 void tfc_interrupt_end_child(void);
 
 #endif

@@ -324,7 +324,7 @@ static tfc_status read_slices(struct tfc_checkpoint *c, tfc_str name, const stru
     }
     if (!fits) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "one of its slices does not fit");
     covered += tfc_tensor_elements(&part);
-    // the same slice again and again would take a short file a long time
+    // else a short file that names one slice many times would take a long time
     if (covered > all) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "its slices overlap");
     if (!whole.data) TFC_TRY(s, tfc_tensor_create(e->dtype, &e->shape, &whole));
     place(&part, slice.starts, &whole);

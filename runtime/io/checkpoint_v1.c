@@ -188,7 +188,7 @@ out:
 struct box { // a part of a tensor: in dimension d, the elements [starts[d], starts[d] + lengths[d])
   int64_t starts[TFC_MAX_RANK], lengths[TFC_MAX_RANK];
 };
-// Finds what two parts have in common; returns how many elements that are.
+// Finds the part that two parts have in common; returns the number of its elements.
 static int64_t common(const struct box *a, const struct box *b, int rank, struct box *out) {
   int64_t count = 1;
   for (int d = 0; d < rank; d++) {
@@ -250,7 +250,7 @@ tfc_status tfc_checkpoint_v1_read(const struct tfc_checkpoint_v1 *c, tfc_str nam
     const int64_t shared = common(&at, &want, whole.rank, &both);
     if (!shared) continue;
     count += shared;
-    // the same slice again and again would take a short file a long time
+    // else a short file that names one slice many times would take a long time
     if (count > tfc_tensor_elements(&made)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "its slices overlap");
     for (int d = 0; d < own.rank; d++) own.dims[d] = at.lengths[d];
     TFC_TRY(s, read_values(slice->values, dtype, &own, &holder, &values));

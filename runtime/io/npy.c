@@ -256,7 +256,7 @@ tfc_status tfc_npy_format(const struct tfc_tensor *tensor, struct tfc_text *out)
     for (int64_t i = 0; i < count; i++)
       if (tfc_tensor_get_string(tensor, i).size > width) width = tfc_tensor_get_string(tensor, i).size;
     snprintf(descr, sizeof descr, "|S%zu", width);
-    // One long string makes all others as long. A text that grows may be twice as large as what is in it.
+    // In the file all strings are as long as the longest. A text that grows may have twice the memory that it needs.
     size_t wanted;
     if (__builtin_mul_overflow((size_t)count, width, &wanted) || wanted > SIZE_MAX / 4) wanted = SIZE_MAX / 4;
     if (!tfc_account_take(tfc_account_host(), 2 * wanted))

@@ -92,8 +92,8 @@ struct entries {
   size_t count, capacity;
 };
 
-// A key may share its beginning with the key before it, so keys take more memory than the file. `most`: the bytes that
-// the arena may hold.
+// A key may share its beginning with the key before it, so keys may need more memory than the file has bytes. `most`:
+// the bytes that the arena may hold.
 static tfc_status read_entries(tfc_str block, struct tfc_arena *arena, size_t most, struct entries *out) {
   struct tfc_wire w = tfc_wire_of(block);
   tfc_str last = TFC_STR("");
@@ -119,7 +119,7 @@ tfc_status tfc_table_read(tfc_str bytes, struct tfc_arena *arena, struct tfc_tab
   tfc_status s = NULL;
   struct entries index = {0}, all = {0};
   struct handle h;
-  // a compressed block may be 64 times as long, and so may a key, as what it takes in the file
+  // decompressed blocks may have 64 times as many bytes as the file, and so may keys
   const size_t most = arena->used + 128 * bytes.size + (1 << 20);
   size_t blocks = 0;
   tfc_str block;
@@ -136,7 +136,7 @@ tfc_status tfc_table_read(tfc_str bytes, struct tfc_arena *arena, struct tfc_tab
     if (!read_handle(&w, &h)) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "%s", w.error);
     TFC_TRY(s, read_block(bytes, h, arena, &block));
     blocks += (size_t)h.size + trailer_size;
-    // the same block again and again would take a short file a long time
+    // else a short file that names one block many times would take a long time
     if (blocks > bytes.size) TFC_FAIL(s, TFC_INVALID_ARGUMENT, "its blocks overlap");
     TFC_TRY(s, read_entries(block, arena, most, &all));
   }

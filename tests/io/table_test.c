@@ -1,4 +1,4 @@
-// Tests that a short table, as checkpoints have them, takes neither long nor much memory, whatever it says.
+// Tests that reading a short table (the index of a checkpoint) needs little time and memory, whatever is in it.
 #include "tests/common/test.h"
 
 #include <string.h>

@@ -380,10 +380,11 @@ static void coarsens(struct instance *i, uint32_t target, const char *clusters) 
   instance_free(i);
 }
 
-// First is joined what exchanges much, and what is light. Chance counts up to a factor of three; here it is more.
+// Units that exchange much data are joined first, and light units before heavy ones. Chance changes the order of pairs
+// that differ by less than a factor of three; those here differ by more.
 static void test_what_is_joined(void **state) {
   (void)state;
-  // 7 us and 1007 us in turns
+  // A chain whose transfers take 1007 us and 7 us in turns.
   const struct drawn chain = {
       .nodes = 8,
       .acc = {10, 10, 10, 10, 10, 10, 10, 10},
@@ -397,7 +398,7 @@ static void test_what_is_joined(void **state) {
   i = (struct instance){.graph = graph_of(&light), .machine = two_devices(TFC_NO_LIMIT)};
   assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
   coarsens(&i, 2, "aab");
-  // The first one is light, too: on a device of the other kind it takes 1 us, or no time at all.
+  // The first unit is light, too, because its shortest time counts: on the CPU it takes 1 us, or no time at all.
   for (int none = 0; none < 2; none++) {
     struct drawn kinds = {.nodes = 3,
                           .acc = {1000, 1, 1000},
@@ -418,8 +419,8 @@ static void test_what_is_joined(void **state) {
     assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
     coarsens(&i, 2, "aab");
   }
-  // A tensor that six others read counts a sixth for each of them: the seventh, which reads another one alone, is
-  // joined.
+  // A tensor that six units read counts one sixth for each of them. The seventh unit is the only reader of another
+  // tensor of the same size, so it is the one that is joined.
   struct tfc_cost_builder *b = NULL;
   uint32_t acc, node;
   i = (struct instance){.machine = two_devices(TFC_NO_LIMIT)};

@@ -61,7 +61,7 @@ static double best_modularity(const struct tfc_problem *p, const struct weights 
   return best;
 }
 
-// Communities keep the rules, no two of them would be better as one, and mostly there is no better division.
+// Communities keep the rules, joining two of them is never better, and mostly no other division is better.
 static void test_every_division(void **state) {
   (void)state;
   uint32_t divided = 0, best_found = 0, merged = 0;
@@ -145,7 +145,8 @@ static void test_pieces(void **state) {
   }
 }
 
-// More than seven tenths of the memory of all devices is much.
+// Memory is tight if the operations need more than seven tenths of the memory of all devices, of which there are
+// several.
 static void test_tight(void **state) {
   (void)state;
   for (int more = 0; more < 2; more++)

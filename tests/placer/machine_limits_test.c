@@ -1,6 +1,6 @@
-// Tests that no machine file takes long or much memory: what is large and sensible is read and turned into a problem
-// within seconds, and what asks for more ends with an error that names the limit. Also tests which row counts for which
-// pair of devices, because the quick way to find it is not the obvious one.
+// Tests that no machine file needs much time or memory: a large file that makes sense is read and turned into a problem
+// within seconds; a larger one is refused with an error that names the limit. Also tests which row of links counts for
+// which pair of devices, because a fast and complicated algorithm finds it.
 #include "tests/common/test.h"
 
 #include <stdio.h>
@@ -77,8 +77,8 @@ static void test_patterns(void **state) {
   }
 }
 
-// 20,000 rows for 1,024 devices, each with patterns, a wire and a speed of its own. Only the first row matches, so that
-// all others are looked at for every pair.
+// 20,000 rows for 1,024 devices, each with patterns, a wire and a speed of its own. Only the first row matches; rows
+// are tried from the last to the first, so all others are tried for every pair before.
 static void test_many_rows(void **state) {
   (void)state;
   struct tfc_text text = {0};
@@ -100,7 +100,8 @@ static void test_many_rows(void **state) {
   tfc_text_deinit(&text);
 }
 
-// Each of 20,000 rows counts for some pair, and has a wire and a speed of its own.
+// 20,000 rows, each with a wire and a speed of its own. Each matches one pair of devices; in 20 of these pairs, both
+// are the same device, which needs no link.
 static void test_many_used_rows(void **state) {
   (void)state;
   struct tfc_text text = {0};
@@ -127,7 +128,7 @@ static void test_many_used_rows(void **state) {
   tfc_cost_builder_free(b);
   assert_ok(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
   assert_true(cpu_seconds() - begin < 20);
-  assert_int_equal(i.problem->speed_count, 20000 - 20); // a row for each pair of a device with itself counts for none
+  assert_int_equal(i.problem->speed_count, 20000 - 20);
   assert_int_equal(i.problem->wire_count, 20000 - 20);
   assert_int_equal(tfc_problem_pair(i.problem, 7, 12)->latency, INT64_C(12007) * 1000000);
   instance_free(&i);
@@ -159,7 +160,7 @@ static void test_bombs(void **state) {
   refused(&text, "different patterns with '*' are too many for 1000 devices");
 }
 
-// libyaml's time grows with the square of these.
+// Texts with many anchors, directives, open brackets or marks: libyaml's time grows with the square of their number.
 static void test_libyaml(void **state) {
   (void)state;
   struct tfc_text text = {0};

@@ -37,7 +37,7 @@ static uint64_t least_excess(const struct small *s, tfc_device_id *bin, uint32_t
   bin[k] = was;
   return best;
 }
-// Sizes are small, so that several ways fill a bin; one item in six has none. Each item may be in its own bin.
+// Sizes are small, so that several ways fill a bin; one item in six has size 0. Each item may be in its own bin.
 static struct small small_problem(struct tfc_random *r, uint32_t most_items, tfc_device_id *bin) {
   struct small s = {.items = 2 + (uint32_t)pick(r, most_items - 1), .bins = 2 + (uint32_t)pick(r, 3)};
   const bool bounded = pick(r, 2), exact = pick(r, 2);
@@ -51,7 +51,7 @@ static struct small small_problem(struct tfc_random *r, uint32_t most_items, tfc
   return s;
 }
 
-// Without a round of dividing, few items are packed by branch and bound alone: if and only if there is a way.
+// With 0 rounds of dividing, branch and bound alone packs few items: it succeeds if and only if there is a way.
 static void test_every_way(void **state) {
   (void)state;
   uint32_t fits = 0, moved = 0;
@@ -110,7 +110,7 @@ static void test_two_bins(void **state) {
       assert_true(bin[k] == tried[k] || bin[k] == a || bin[k] == b);
       used[bin[k]] -= s.size[k];
     }
-    for (uint32_t c = 0; c < s.bins; c++) assert_int_equal(used[c], 0); // what it counts is what is there
+    for (uint32_t c = 0; c < s.bins; c++) assert_int_equal(used[c], 0); // the packer's sums are those of the items
     free(q.left), free(q.right), free(q.spare);
   }
 }
@@ -149,7 +149,7 @@ static bool anywhere(const void *user, uint32_t item, uint32_t bin) {
   (void)user, (void)item, (void)bin;
   return true;
 }
-// A bin that is practically without a limit is a bin like others, up to sizes whose sums might not be counted.
+// A bin with a very large limit is treated like the others, up to the limit from which sums of sizes could overflow.
 static void test_large_limits(void **state) {
   (void)state;
   const uint64_t size[] = {6, 5, 4};

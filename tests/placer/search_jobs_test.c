@@ -493,7 +493,7 @@ static void test_what_is_asked(void **state) {
       }
       job_free(&j);
     }
-    // Or the policy's moves come first, in one piece, and annealing gets the rest, which is more if they are stuck.
+    // policy_first: one block of the policy's moves, then annealing with all that is left, also of that block.
     takes_all = false;
     for (int all = 0; all < 2; all++) {
       spends = all;
@@ -533,8 +533,8 @@ static void test_stuck(void **state) {
   }
 }
 
-// Of the eight blocks of a job, each of the two has one, and who gains has most of the others: where only one of them
-// gains, 0.15 of its worth is added to both, so it is drawn with a chance of 1.15 in 1.3.
+// Of the eight blocks of a job, the policy and annealing get one each; the one that gains more gets most of the others.
+// If only one gains, 0.15 of its worth is added to the worth of both, so it is drawn with a chance of 1.15 in 1.3.
 static void test_blocks_go_to_who_gains(void **state) {
   (void)state;
   enum { JOBS = 60 };

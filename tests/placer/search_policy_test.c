@@ -32,7 +32,7 @@ static tfc_status propose_it(struct tfc_guidance *g, const struct tfc_budget *bu
   assert_int_equal(count, 4);
   assert_true(g->asked < 700);
   if (!g->asked) g->best = score.value - score.value * g->better_by / 1000;
-  if (g->asked && g->told % 16 == 0) g->best -= g->best * g->learns / 1000; // once in a block of a short search, too
+  if (g->asked && g->told % 16 == 0) g->best -= g->best * g->learns / 1000; // once in each 16 proposals
   g->evaluations[g->asked++] = budget->evaluations;
   g->told += budget->evaluations;
   for (int ms = 0; g->waits && ms < 20000 && !tfc_budget_over(budget); ms++)
