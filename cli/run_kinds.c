@@ -14,16 +14,12 @@
 
 struct kind {
   char *name;
-  struct tfc_output *feeds, *fetches;
-  struct tfc_shape *shapes; // [feed_count]
+  struct run_recorded recorded; // values: the first step's. With several tasks only feeds and feed_shapes are set
+  struct tfc_output *fetches;
   uint32_t *targets;
-  uint32_t feed_count, fetch_count, target_count;
+  uint32_t fetch_count, target_count;
   TFC_ARRAY(double) times_us;
   struct run_traces traces; // of several tasks
-  // Of one process:
-  struct tfc_plan *plan;
-  struct tfc_tensor *values; // [feed_count] of the first step
-  TFC_ARRAY(struct tfc_step_profile) profiles;
 };
 struct run_kinds {
   pthread_mutex_t lock; // guards the list and the collector
@@ -52,13 +48,10 @@ out:
 }
 
 static void kind_deinit(struct kind *k) {
-  for (uint32_t i = 0; k->values && i < k->feed_count; i++) tfc_tensor_release(&k->values[i]);
-  for (size_t i = 0; i < k->profiles.count; i++) tfc_step_profile_deinit(&k->profiles.data[i]);
-  free(k->name), free(k->feeds), free(k->fetches), free(k->shapes), free(k->targets), free(k->values);
+  free(k->name), free(k->fetches), free(k->targets);
   tfc_array_free(&k->times_us);
-  tfc_array_free(&k->profiles);
   run_traces_deinit(&k->traces);
-  tfc_plan_free(k->plan);
+  run_recorded_deinit(&k->recorded);
 }
 void run_kinds_free(struct run_kinds *kinds) {
   if (!kinds) return;
@@ -76,12 +69,12 @@ static bool same_outputs(const struct tfc_output *a, uint32_t count, const struc
   return true;
 }
 static bool is_of(const struct kind *k, const struct tfc_run_spec *spec, const struct tfc_tensor *feeds) {
-  if (!same_outputs(k->feeds, k->feed_count, spec->feeds, spec->feed_count) ||
+  if (!same_outputs(k->recorded.feeds, k->recorded.feed_count, spec->feeds, spec->feed_count) ||
       !same_outputs(k->fetches, k->fetch_count, spec->fetches, spec->fetch_count) ||
       k->target_count != spec->target_count)
     return false;
-  for (uint32_t i = 0; i < k->feed_count; i++)
-    if (!tfc_shape_equal(&k->shapes[i], &feeds[i].shape)) return false;
+  for (uint32_t i = 0; i < k->recorded.feed_count; i++)
+    if (!tfc_shape_equal(&k->recorded.feed_shapes[i], &feeds[i].shape)) return false;
   return !k->target_count || !memcmp(k->targets, spec->targets, k->target_count * sizeof *k->targets);
 }
 
@@ -98,18 +91,16 @@ static struct kind *kind_of(struct run_kinds *kinds, const char *name, const str
   for (size_t i = 0; i < kinds->list.count; i++)
     if (is_of(&kinds->list.data[i], spec, feeds)) return &kinds->list.data[i];
   struct kind made = {.name = strdup(name),
-                      .feeds = copy_of(spec->feeds, count, sizeof *spec->feeds),
                       .fetches = copy_of(spec->fetches, spec->fetch_count, sizeof *spec->fetches),
-                      .shapes = calloc(count + 1u, sizeof *made.shapes),
                       .targets = copy_of(spec->targets, spec->target_count, sizeof *spec->targets),
-                      .values = calloc(count + 1u, sizeof *made.values),
-                      .feed_count = count,
                       .fetch_count = spec->fetch_count,
                       .target_count = spec->target_count};
-  bool good = made.name && made.feeds && made.fetches && made.shapes && made.targets && made.values;
+  struct run_recorded *r = &made.recorded;
+  bool good = made.name && made.fetches && made.targets && run_recorded_init(r, count);
   for (uint32_t i = 0; good && i < count; i++) {
-    made.shapes[i] = feeds[i].shape;
-    if (kinds->collector) tfc_tensor_share(&feeds[i], &made.values[i]);
+    r->feeds[i] = spec->feeds[i];
+    r->feed_shapes[i] = feeds[i].shape;
+    if (kinds->collector) tfc_tensor_share(&feeds[i], &r->values[i]);
   }
   good = good && tfc_array_push(&kinds->list, made);
   if (!good) kind_deinit(&made);
@@ -143,7 +134,7 @@ static tfc_status step_of_tasks(struct run_kinds *kinds, const struct run_setup 
 // Keeps the records of a step that has run. A first step may have more than there was room for, or (GPUs) records that
 // are no measurement; then they are dropped, and there is room from then on.
 static tfc_status keep_records(struct run_kinds *kinds, const struct run_setup *setup, struct kind *k, double us) {
-  const struct tfc_collector_names names = {setup->graph, tfc_plan_info(k->plan)};
+  const struct tfc_collector_names names = {setup->graph, tfc_plan_info(k->recorded.plan)};
   struct tfc_step_profile profile = {0};
   if (tfc_collector_make_room(kinds->collector)) return NULL;
   tfc_status s = tfc_collector_drain(kinds->collector, &names, NULL, &profile);
@@ -155,7 +146,7 @@ static tfc_status keep_records(struct run_kinds *kinds, const struct run_setup *
     return NULL;
   }
   if (!s && tfc_collector_has_profiler(kinds->collector)) us = 1e-3 * (double)profile.duration_ns;
-  if (!s && tfc_array_push(&k->times_us, us) && tfc_array_push(&k->profiles, profile)) return NULL;
+  if (!s && tfc_array_push(&k->times_us, us) && tfc_array_push(&k->recorded.profiles, profile)) return NULL;
   tfc_step_profile_deinit(&profile);
   return s ? s : tfc_status_no_memory("a profile");
 }
@@ -168,18 +159,18 @@ static tfc_status step_of_process(struct run_kinds *kinds, const struct run_setu
   struct kind *k = kind_of(kinds, name, spec, feeds);
   bool ran = false;
   if (!k) return tfc_status_no_memory("a profile");
-  if (!k->plan) {
+  if (!k->recorded.plan) {
     struct tfc_run_spec with_shapes = *spec;
-    with_shapes.feed_shapes = k->shapes;
-    TFC_TRY(s, tfc_plan_create(setup->session, &with_shapes, &k->plan));
+    with_shapes.feed_shapes = k->recorded.feed_shapes;
+    TFC_TRY(s, tfc_plan_create(setup->session, &with_shapes, &k->recorded.plan));
   }
   tfc_collector_reset(kinds->collector);
   traced.trace = tfc_collector_sink(kinds->collector);
   tfc_program_step(true);
-  s = tfc_plan_run(k->plan, feeds, fetches, &traced);
+  s = tfc_plan_run(k->recorded.plan, feeds, fetches, &traced);
   tfc_program_step(false);
   ran = !s;
-  if (ran) s = keep_records(kinds, setup, k, tfc_plan_last_step_us(k->plan));
+  if (ran) s = keep_records(kinds, setup, k, tfc_plan_last_step_us(k->recorded.plan));
 out:
   for (uint32_t i = 0; s && ran && i < spec->fetch_count; i++) tfc_tensor_release(&fetches[i]);
   return s;
@@ -202,13 +193,7 @@ static tfc_status store_of_process(const struct kind *k, const struct run_setup 
   struct tfc_store *store = NULL;
   int64_t run = 0;
   const struct run_profile profile = {.setup = setup,
-                                      .plan = k->plan,
-                                      .profiles = k->profiles.data,
-                                      .profile_count = k->profiles.count,
-                                      .feeds = k->feeds,
-                                      .feed_shapes = k->shapes,
-                                      .values = k->values,
-                                      .feed_count = k->feed_count,
+                                      .recorded = &k->recorded,
                                       .what = k->name,
                                       .steps = (uint32_t)k->times_us.count,
                                       .interrupted = stopped};

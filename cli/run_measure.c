@@ -29,10 +29,9 @@ struct measurement {
   struct run_feed *given; // [feeds of the options]
   struct fetch_file *files;
   uint32_t *targets, *inits;
-  struct tfc_output *fetches, *feeds;
-  struct tfc_shape *feed_shapes;
-  struct tfc_tensor *values, *results; // [feed], [fetch]
-  struct tfc_plan *plan;
+  struct tfc_output *fetches;
+  struct tfc_tensor *results; // [fetch]
+  struct run_recorded recorded;
   double *times_us; // [steps]
   uint32_t taken;
   // With GPUs, steps are traced, because a step's time is that of the GPUs' work. Some steps are not traced, to measure
@@ -46,7 +45,6 @@ struct measurement {
   struct tfc_store *store; // with --profile
   struct tfc_lock *lock;   // with --wait: no other run measures meanwhile
   bool interrupted;
-  TFC_ARRAY(struct tfc_step_profile) profiles;
 };
 
 // --- Reading the flags ---------------------------------------------------------------------------------------------
@@ -149,20 +147,18 @@ out:
 }
 
 static tfc_status make_plan(struct measurement *m) {
+  struct run_recorded *r = &m->recorded;
   uint32_t n = m->step.feed_count, f = m->step.fetch_count;
-  m->feeds = calloc(n + 1u, sizeof *m->feeds);
-  m->feed_shapes = calloc(n + 1u, sizeof *m->feed_shapes);
-  m->values = calloc(n + 1u, sizeof *m->values);
   m->results = calloc(f + 1u, sizeof *m->results);
-  if (!m->feeds || !m->feed_shapes || !m->values || !m->results) return tfc_status_no_memory(NULL);
+  if (!m->results || !run_recorded_init(r, n)) return tfc_status_no_memory(NULL);
   for (uint32_t i = 0; i < n; i++) {
-    m->feeds[i] = m->step.feeds[i].output;
-    TFC_RETURN_IF_ERROR(feed_value(m, &m->step.feeds[i], &m->values[i]));
-    m->feed_shapes[i] = m->values[i].shape;
+    r->feeds[i] = m->step.feeds[i].output;
+    TFC_RETURN_IF_ERROR(feed_value(m, &m->step.feeds[i], &r->values[i]));
+    r->feed_shapes[i] = r->values[i].shape;
   }
-  struct tfc_run_spec spec = {.feeds = m->feeds,
+  struct tfc_run_spec spec = {.feeds = r->feeds,
                               .feed_count = n,
-                              .feed_shapes = m->feed_shapes,
+                              .feed_shapes = r->feed_shapes,
                               .fetches = m->step.fetches,
                               .fetch_count = f,
                               .targets = m->step.targets,
@@ -170,7 +166,7 @@ static tfc_status make_plan(struct measurement *m) {
                               .placement = m->setup->placement,
                               .order = m->setup->order,
                               .adapt = TFC_ADAPT_WHERE_FASTER};
-  return tfc_plan_create(m->setup->session, &spec, &m->plan);
+  return tfc_plan_create(m->setup->session, &spec, &r->plan);
 }
 
 // --- Running the steps ---------------------------------------------------------------------------------------------
@@ -181,7 +177,7 @@ static void release_results(struct measurement *m) {
 // Stores the profile of a traced step. *us: the time of the devices' work.
 static tfc_status take_profile(struct measurement *m, double *us) {
   enum { MOST_KEPT = 16 }; // without --profile, profiles are kept only to report what fallbacks cost
-  const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->plan)};
+  const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->recorded.plan)};
   const bool stored = m->setup->options->profile, by_profiler = tfc_collector_has_profiler(m->collector);
   struct tfc_step_profile profile = {0};
   tfc_status s = tfc_collector_drain(m->collector, &names, NULL, &profile);
@@ -194,7 +190,7 @@ static tfc_status take_profile(struct measurement *m, double *us) {
   }
   if (s) return s;
   if (by_profiler) *us = 1e-3 * (double)profile.duration_ns;
-  if ((stored || m->profiles.count < MOST_KEPT) && tfc_array_push(&m->profiles, profile)) return NULL;
+  if ((stored || m->recorded.profiles.count < MOST_KEPT) && tfc_array_push(&m->recorded.profiles, profile)) return NULL;
   tfc_step_profile_deinit(&profile);
   return stored ? tfc_status_no_memory(NULL) : NULL;
 }
@@ -209,17 +205,17 @@ static tfc_status one_step(struct measurement *m, bool warmup, bool profiled) {
   }
   release_results(m);
   tfc_program_step(true);
-  tfc_status s = tfc_plan_run(m->plan, m->values, m->results, &options);
+  tfc_status s = tfc_plan_run(m->recorded.plan, m->recorded.values, m->results, &options);
   tfc_program_step(false);
   if (s) return s;
   m->setup->steps++;
-  double us = tfc_plan_last_step_us(m->plan);
+  double us = tfc_plan_last_step_us(m->recorded.plan);
   if (!profiled) {
     if (warmup) return NULL;
     *(m->traces ? &m->plain_us[m->plain++] : &m->times_us[m->taken++]) = us;
     return NULL;
   }
-  const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->plan)};
+  const struct tfc_collector_names names = {m->setup->graph, tfc_plan_info(m->recorded.plan)};
   struct tfc_step_profile profile = {0};
   if (warmup) { // the first profile shows how large the records are, and whether they are valid
     if (!tfc_collector_make_room(m->collector))
@@ -303,9 +299,9 @@ static double quantile(const double *sorted, uint32_t n, double q) {
 static double cost_of(const struct measurement *m, const struct tfc_plan_fallback *f) { // NaN: not known
   double us[64];
   size_t n = 0;
-  for (size_t i = 0; i < m->profiles.count && n < 64; i++)
-    for (size_t k = 0; k < m->profiles.data[i].ops.count; k++) {
-      const struct tfc_profile_op *o = &m->profiles.data[i].ops.data[k];
+  for (size_t i = 0; i < m->recorded.profiles.count && n < 64; i++)
+    for (size_t k = 0; k < m->recorded.profiles.data[i].ops.count; k++) {
+      const struct tfc_profile_op *o = &m->recorded.profiles.data[i].ops.data[k];
       if (o->node != f->node || o->device != f->device) continue;
       us[n++] = 1e-3 * (double)(o->dispatch_ns > o->duration_ns ? o->dispatch_ns : o->duration_ns);
       break;
@@ -314,10 +310,10 @@ static double cost_of(const struct measurement *m, const struct tfc_plan_fallbac
 }
 
 static tfc_status list_fallbacks(const struct measurement *m, json_t *document) { // document NULL: prints text
-  uint32_t count = tfc_plan_fallbacks(m->plan, NULL, 0);
+  uint32_t count = tfc_plan_fallbacks(m->recorded.plan, NULL, 0);
   struct tfc_plan_fallback *list = calloc(count + 1u, sizeof *list);
   if (!list) return tfc_status_no_memory(NULL);
-  (void)tfc_plan_fallbacks(m->plan, list, count);
+  (void)tfc_plan_fallbacks(m->recorded.plan, list, count);
   json_t *rows = json_array();
   uint32_t on_host = 0;
   for (uint32_t i = 0; i < count; i++) on_host += !list[i].on_device;
@@ -400,7 +396,7 @@ static tfc_status add_timer(const struct measurement *m, json_t *document) { // 
 }
 
 static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q, int64_t run) {
-  const struct tfc_plan_info *info = tfc_plan_info(m->plan);
+  const struct tfc_plan_info *info = tfc_plan_info(m->recorded.plan);
   const struct run_options *o = m->setup->options;
   json_t *devices = json_array(), *fetched = json_object();
   const char *label = "measured";
@@ -441,7 +437,7 @@ static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q
 }
 
 static void print_text(const struct measurement *m, struct tfc_quartiles q) {
-  const struct tfc_plan_info *info = tfc_plan_info(m->plan);
+  const struct tfc_plan_info *info = tfc_plan_info(m->recorded.plan);
   const struct run_options *o = m->setup->options;
   char a[32], b[32], c[32];
   for (uint32_t i = 0; i < o->fetches.count; i++) {
@@ -475,13 +471,7 @@ static tfc_status write_files(const struct measurement *m) {
 
 static tfc_status store_run(const struct measurement *m, struct tfc_quartiles q, int64_t *out_run) {
   const struct run_profile profile = {.setup = m->setup,
-                                      .plan = m->plan,
-                                      .profiles = m->profiles.data,
-                                      .profile_count = m->profiles.count,
-                                      .feeds = m->feeds,
-                                      .feed_shapes = m->feed_shapes,
-                                      .values = m->values,
-                                      .feed_count = m->step.feed_count,
+                                      .recorded = &m->recorded,
                                       .steps = m->taken,
                                       .warmup = (uint32_t)m->warmup,
                                       .interrupted = m->interrupted};
@@ -524,14 +514,10 @@ out:
   tfc_store_close(m.store);
   tfc_lock_release(m.lock);
   release_results(&m);
-  for (uint32_t i = 0; m.values && i < m.step.feed_count; i++) tfc_tensor_release(&m.values[i]);
   for (uint32_t i = 0; m.given && i < setup->options->feeds.count; i++) run_feed_deinit(&m.given[i]);
-  for (size_t i = 0; i < m.profiles.count; i++) tfc_step_profile_deinit(&m.profiles.data[i]);
-  tfc_array_free(&m.profiles);
   tfc_collector_free(m.collector);
-  tfc_plan_free(m.plan);
-  free(m.values), free(m.results), free(m.feeds), free(m.feed_shapes);
-  free(m.times_us), free(m.host_us), free(m.plain_us);
+  run_recorded_deinit(&m.recorded);
+  free(m.results), free(m.times_us), free(m.host_us), free(m.plain_us);
   free(m.files), free(m.targets), free(m.inits), free(m.given);
   tfc_step_spec_deinit(&m.step);
   return s;

@@ -14,8 +14,8 @@
 #include "runtime/pass/pass.h"
 
 static tfc_status store_steps(const struct run_profile *r, struct tfc_store *store, int64_t key) {
-  for (uint32_t i = 0; i < r->profile_count; i++) {
-    const struct tfc_step_profile *p = &r->profiles[i];
+  for (uint32_t i = 0; i < r->recorded->profiles.count; i++) {
+    const struct tfc_step_profile *p = &r->recorded->profiles.data[i];
     struct tfc_store_step step = {i, "profile", 0, true, p->start_ns, p->duration_ns};
     TFC_RETURN_IF_ERROR(tfc_store_add_steps(store, key, &step, 1));
     for (uint32_t d = 0; d < p->busy.count; d++) {
@@ -27,7 +27,7 @@ static tfc_status store_steps(const struct run_profile *r, struct tfc_store *sto
       struct tfc_store_op op = {i, k, q->node, q->device, q->start_ns, q->duration_ns, q->dispatch_ns, q->launched_ns};
       TFC_RETURN_IF_ERROR(tfc_store_add_ops(store, key, &op, 1));
     }
-    const struct tfc_plan_info *info = tfc_plan_info(r->plan);
+    const struct tfc_plan_info *info = tfc_plan_info(r->recorded->plan);
     for (uint32_t k = 0; k < p->transfers.count; k++) {
       const struct tfc_profile_transfer *q = &p->transfers.data[k];
       if (q->id >= info->transfer_count) continue;
@@ -60,12 +60,13 @@ static int by_node(const void *a, const void *b) {
 static tfc_status store_totals(const struct run_profile *r, struct tfc_store *store, int64_t key) {
   tfc_status s = NULL;
   size_t count = 0, at = 0;
-  for (uint32_t i = 0; i < r->profile_count; i++) count += r->profiles[i].ops.count;
+  for (uint32_t i = 0; i < r->recorded->profiles.count; i++) count += r->recorded->profiles.data[i].ops.count;
   const struct tfc_profile_op **all = calloc(count + 1, sizeof *all);
   double *ns = calloc(count + 1, sizeof *ns);
   if (!all || !ns) TFC_TRY(s, tfc_status_no_memory(NULL));
-  for (uint32_t i = 0; i < r->profile_count; i++)
-    for (size_t k = 0; k < r->profiles[i].ops.count; k++) all[at++] = &r->profiles[i].ops.data[k];
+  for (uint32_t i = 0; i < r->recorded->profiles.count; i++)
+    for (size_t k = 0; k < r->recorded->profiles.data[i].ops.count; k++)
+      all[at++] = &r->recorded->profiles.data[i].ops.data[k];
   qsort(all, count, sizeof *all, by_node);
   for (size_t i = 0; i < count;) {
     struct tfc_store_op_total row = {.node_id = all[i]->node, .device_id = all[i]->device};
@@ -81,6 +82,24 @@ out:
   free(all);
   free(ns);
   return s;
+}
+
+bool run_recorded_init(struct run_recorded *r, uint32_t feed_count) {
+  *r = (struct run_recorded){.feeds = calloc(feed_count + 1u, sizeof *r->feeds),
+                             .feed_shapes = calloc(feed_count + 1u, sizeof *r->feed_shapes),
+                             .values = calloc(feed_count + 1u, sizeof *r->values),
+                             .feed_count = feed_count};
+  const bool good = r->feeds && r->feed_shapes && r->values;
+  if (!good) run_recorded_deinit(r);
+  return good;
+}
+void run_recorded_deinit(struct run_recorded *r) {
+  for (uint32_t i = 0; r->values && i < r->feed_count; i++) tfc_tensor_release(&r->values[i]);
+  for (size_t i = 0; i < r->profiles.count; i++) tfc_step_profile_deinit(&r->profiles.data[i]);
+  tfc_array_free(&r->profiles);
+  tfc_plan_free(r->plan);
+  free(r->feeds), free(r->feed_shapes), free(r->values);
+  *r = (struct run_recorded){0};
 }
 
 tfc_status run_profile_open(const struct run_setup *setup, struct tfc_store **out) {
@@ -122,7 +141,7 @@ struct units {
 };
 
 static tfc_status make_units(const struct run_profile *r, struct units *out) {
-  const struct tfc_plan_info *info = tfc_plan_info(r->plan);
+  const struct tfc_plan_info *info = tfc_plan_info(r->recorded->plan);
   const uint32_t nodes = r->setup->graph->node_count;
   *out = (struct units){.unit = malloc((nodes + 1u) * sizeof *out->unit),
                         .variable_bytes = calloc(nodes + 1u, sizeof *out->variable_bytes),
@@ -152,7 +171,7 @@ static void units_deinit(struct units *u) {
 }
 
 static tfc_status store_edges(const struct run_profile *r, struct tfc_store *store, int64_t run) {
-  const struct tfc_plan_info *info = tfc_plan_info(r->plan);
+  const struct tfc_plan_info *info = tfc_plan_info(r->recorded->plan);
   struct tfc_store_edge *edges = calloc(info->edge_count + 1u, sizeof *edges);
   if (!edges) return tfc_status_no_memory("a profile");
   for (uint32_t i = 0; i < info->edge_count; i++) {
@@ -167,13 +186,14 @@ static tfc_status store_edges(const struct run_profile *r, struct tfc_store *sto
 static tfc_status store_nodes(const struct run_profile *r, const struct units *units, struct tfc_store *store,
                               int64_t run) {
   const struct tfc_graph *g = r->setup->graph;
-  const uint32_t feeds = r->feed_count;
+  const uint32_t feeds = r->recorded->feed_count;
   struct tfc_shapes shapes = {0};
   struct tfc_shape_override *known = calloc(feeds + 1u, sizeof *known);
   tfc_status s = NULL;
   if (!known) TFC_TRY(s, tfc_status_no_memory(NULL));
   for (uint32_t i = 0; i < feeds; i++)
-    known[i] = (struct tfc_shape_override){.output = r->feeds[i], .shape = r->feed_shapes[i], .value = &r->values[i]};
+    known[i] = (struct tfc_shape_override){
+        .output = r->recorded->feeds[i], .shape = r->recorded->feed_shapes[i], .value = &r->recorded->values[i]};
   TFC_TRY(s, tfc_infer_fed_shapes(g, known, feeds, &shapes));
   for (uint32_t i = 0; i < g->node_count; i++) {
     const struct tfc_node *n = &g->nodes[i];
@@ -221,7 +241,7 @@ tfc_status run_profile_store(const struct run_profile *r, struct tfc_quartiles q
   tfc_status s = NULL;
   const struct run_options *o = r->setup->options;
   const struct tfc_graph *g = r->setup->graph;
-  const struct tfc_plan_info *info = tfc_plan_info(r->plan);
+  const struct tfc_plan_info *info = tfc_plan_info(r->recorded->plan);
   int64_t run = -1, key = -1;
   struct tfc_host host;
   struct units units = {0};

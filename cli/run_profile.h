@@ -6,18 +6,26 @@
 #include "cli/run.h"
 #include "profiler/statistics.h"
 #include "profiler/store.h"
+#include "runtime/base/array.h"
 
 struct tfc_step_profile;
+struct run_recorded { // a plan, what its steps are fed, and what was recorded of them; owned
+  struct tfc_plan *plan;
+  struct tfc_output *feeds; // [feed_count]
+  struct tfc_shape *feed_shapes;
+  struct tfc_tensor *values;
+  uint32_t feed_count;
+  TFC_ARRAY(struct tfc_step_profile) profiles;
+};
+// Makes room for what the feeds are; the rest is zero. false: out of memory, and it needs no deinit.
+bool run_recorded_init(struct run_recorded *recorded, uint32_t feed_count);
+void run_recorded_deinit(struct run_recorded *recorded);
+
 struct run_profile {
   const struct run_setup *setup;
-  const struct tfc_plan *plan;
-  const struct tfc_step_profile *profiles; // [profile_count]
-  size_t profile_count;
-  const struct tfc_output *feeds; // [feed_count]
-  const struct tfc_shape *feed_shapes;
-  const struct tfc_tensor *values;
-  const char *what; // the name of the kind of a script's steps (run_kinds.h); NULL: there is no script
-  uint32_t feed_count, steps, warmup; // steps: how many were timed; warmup: how many before them were not
+  const struct run_recorded *recorded;
+  const char *what;       // the name of the kind of a script's steps (run_kinds.h); NULL: there is no script
+  uint32_t steps, warmup; // steps: how many were timed; warmup: how many before them were not
   bool interrupted;
 };
 // Opens the database before anything runs, so that one that cannot be written is an error at once. With --wait, and in

@@ -92,13 +92,13 @@ static void test_cost_of_fallbacks(void **state) {
     assert_true(tfc_array_push(
         &p.ops,
         (struct tfc_profile_op){.node = 7, .device = 1, .duration_ns = times[i][0], .dispatch_ns = times[i][1]}));
-    assert_true(tfc_array_push(&m.profiles, p));
+    assert_true(tfc_array_push(&m.recorded.profiles, p));
   }
   assert_close(cost_of(&m, &(struct tfc_plan_fallback){.node = 7, .device = 1}), 4); // of 3, 5 and 4 us
   assert_close(cost_of(&m, &(struct tfc_plan_fallback){.node = 6, .device = 1}), 80);
   assert_true(isnan(cost_of(&m, &(struct tfc_plan_fallback){.node = 5, .device = 1})));
-  for (size_t i = 0; i < 3; i++) tfc_step_profile_deinit(&m.profiles.data[i]);
-  tfc_array_free(&m.profiles);
+  for (size_t i = 0; i < 3; i++) tfc_step_profile_deinit(&m.recorded.profiles.data[i]);
+  tfc_array_free(&m.recorded.profiles);
 }
 
 // --- a run -----------------------------------------------------------------------------------------------------------
