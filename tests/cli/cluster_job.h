@@ -2,9 +2,9 @@
 // "cli/run_cluster.c", which calls the stand-ins that are defined here, and defines `fail()` again.
 //
 //   struct run_options o = options(in("g.pbtxt"), "ps=1,worker=2");
-//   run_same(3, &o);       // in all tasks
-//   codes(0, 0, 0);        // what they returned
-//   SAYS(test_out, "...", 1);   // what they printed: test_out and test_err
+//   run_same(3, &o);          // in all tasks
+//   codes(0, 0, 0);           // what they returned
+//   SAYS(test_out, "...", 1); // what they printed: test_out and test_err
 #ifndef TFC_TESTS_CLI_CLUSTER_JOB_H
 #define TFC_TESTS_CLI_CLUSTER_JOB_H
 
@@ -28,7 +28,8 @@ static inline _Noreturn void end_of_task(int code) {
   test_exit_code = code;
   longjmp(*test_at_exit, 1);
 }
-// Tasks that are threads divide no cores: how many were told to, and how many were let go again.
+// Tasks that are threads do not divide the host's cores. They count how many of them asked for a share, and how many
+// gave it up again.
 static atomic_int test_shared, test_left;
 static inline void share_here(const struct tfc_transport *t, const struct tfc_cluster_spec *spec,
                               struct cli_task_mask *out_mask) {

@@ -295,10 +295,11 @@ static void test_scripts(void **state) {
   run_same(3, &o);
   codes(0, 0, 0);
   o = options(in("ps.pbtxt"), "ps=1,worker=2");
-  o.script = in("job.json"), o.out = in("results"), o.checkpoint = in("four");
+  o.script = in("job.json"), o.out = in("results"), o.checkpoint = in("four"), o.save_checkpoint = in("after");
+  o.profile = true, o.db = in("scripts.db");
   run_same(3, &o);
   codes(0, 0, 0);
-  SAYS(test_err, "four: 1 of 1 variables restored\n", 1);
+  SAYS(test_err, "four: 1 of 1 variables restored\n", 1), SAYS(test_err, "after: 1 variables saved\n", 1);
   const struct command_result *r = command("cd %s/results && ls */*/*", folder);
   if (!strstr(r->out, "worker.0/3/") || !strstr(r->out, "worker.1/1/")) fail_msg("%s%s", r->out, r->err);
   char first[160], second[160];
@@ -309,11 +310,22 @@ static void test_scripts(void **state) {
   assert_true(number_in(whole) == -0.25f);
   snprintf(whole, sizeof whole, "%s/results/%s", folder, first);
   assert_true(number_in(whole) == -0.5f);
+  // Each of the two tasks with a script has a run in the database for each kind of its steps.
+  assert_string_equal(rows(o.db, "SELECT substr(r.command, instr(r.command, ', /job:') + 2), count(*), r.state FROM "
+                                 "run r JOIN v_step s USING (run_id) GROUP BY r.run_id ORDER BY 1"),
+                      "/job:worker/task:0, run 0|1|done,/job:worker/task:0, run 3|1|done,"
+                      "/job:worker/task:1, run 1|1|done,/job:worker/task:1, run 2|1|done");
   // Without --checkpoint the variable has its initial value.
-  o.checkpoint = NULL;
+  o.checkpoint = o.save_checkpoint = NULL, o.profile = false;
   run_same(3, &o);
   codes(0, 0, 0);
   assert_true(number_in(whole) == 0.5f);
+  // The first task with a script has saved once, when both scripts had ended.
+  o = options(in("ps.pbtxt"), "ps=1,worker=2");
+  o.checkpoint = in("after"), o.steps = 1, o.warmup = 0;
+  run_same(3, &o);
+  codes(0, 0, 0);
+  SAYS(test_out, "/job:worker/task:0: read:0 = -0.5\n", 1);
 }
 
 // --- Errors ----------------------------------------------------------------------------------------------------------

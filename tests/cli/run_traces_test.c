@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/run_profile.h"
 #include "cli/run_traces.c"
 #include "profiler/lock.h"
 #include "runtime/graph/import.h"
@@ -171,10 +172,11 @@ struct holder {
   struct tfc_lock *lock;
   off_t said; // bytes that were said before
 };
-// Gives the lock back a while after it was said that somebody waits, when it could have been said again.
+// Gives the lock back a while after it was said that somebody waits, when it could have been said again; if nothing is
+// said, after 10 s.
 static void *give_back_later(void *arg) {
   const struct holder *h = arg;
-  while (said_bytes() == h->said) tfc_sleep_ns(1000000);
+  for (int i = 0; i < 10000 && said_bytes() == h->said; i++) tfc_sleep_ns(1000000);
   tfc_sleep_ns(250000000);
   tfc_lock_release(h->lock);
   return NULL;
@@ -203,6 +205,20 @@ static void test_waiting(void **state) {
   test_caught_end(&err);
   assert_ok(s);
   SAYS(err, "; waiting\n", 2); // once for each of the two that were not to be quiet
+  tfc_store_close(store);
+  store = NULL;
+  // A job of several tasks waits although it has no session yet.
+  const struct tfc_cluster_spec spec = {0};
+  const struct run_setup job = {.options = &o, .tasks = &spec};
+  assert_ok(tfc_lock_take(lock_path, "test", &holder.lock));
+  test_catch(&err, stderr);
+  holder.said = said_bytes();
+  assert_int_equal(pthread_create(&thread, NULL, give_back_later, &holder), 0);
+  s = run_profile_open(&job, &store);
+  pthread_join(thread, NULL);
+  test_caught_end(&err);
+  assert_ok(s);
+  SAYS(err, "; waiting\n", 1);
   tfc_store_close(store);
   store = NULL;
   const struct run_options nowhere = {.db = "/nowhere/at/all.db"};

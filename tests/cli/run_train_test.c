@@ -38,7 +38,7 @@ static void test_documents(void **state) {
   assert_true(json_number_value(json_object_get(json_object_get(d, "fetched"), "read:0")) == 0.25);
   assert_null(json_object_get(d, "backup"));
   json_decref(d);
-  // What is no scalar of floats is fetched, and not printed.
+  // Names that the graph does not have: the error says which flag names it.
   static const char *const wrong[][3] = {{"nowhere:0", "update", "init"},
                                          {"read:0", "nowhere", "init"},
                                          {"read:0", "update", "nowhere"},
