@@ -477,7 +477,8 @@ static void test_problem(void **state) {
   assert_int_equal(access(in("problem/machine.yaml"), R_OK), 0);
 }
 
-// An operation on strings runs only on the host, if there is one; otherwise it is said that it is costed like others.
+// An operation on strings runs only on the host. If the machine has no host, a warning says that it is costed like
+// others.
 static void test_host(void **state) {
   (void)state;
   struct place_options o = flags("words.pbtxt");

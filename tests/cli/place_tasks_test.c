@@ -154,7 +154,6 @@ static int restart_here(const struct cli_restart *r) {
 #define tfc_task_steps_create steps_here
 #define place_modelled place_here
 #define cli_restart(...) restart_here(__VA_ARGS__)
-// The headers that have these functions were included above, or only declare one of them by its new name.
 #include "cli/place_tasks.c"
 #define fail() _fail(__FILE__, __LINE__)
 
@@ -233,7 +232,7 @@ static int place_here(const struct place_options *o, bool cost_graph) {
 static int run_task(const void *o) {
   return place_tasks(o);
 }
-// Runs a job in which task r has the options o[r * step].
+// Runs a job in which task r has the options o[r * step]; `step` 0: all tasks have the same.
 static void run(uint32_t count, const struct place_options *o, size_t step) {
   atomic_store(&locks, 0), atomic_store(&profiled, 0), atomic_store(&placed, 0);
   test_tasks_run(count, run_task, o, step * sizeof *o);

@@ -1,6 +1,6 @@
-// --restarts with an mpirun of the test's own, which writes down how it was started and does what it is told: how often
-// a job is started, with which words, what its exit code becomes, and what becomes of an mpirun that does not end. Its
-// clock is twenty times as fast.
+// --restarts with an mpirun of the test's own, which writes down how it was started and does what the test says: how
+// often a job is started, with which words, what its exit code becomes, and what is done with an mpirun that does not
+// end. The clock of cli/restart.c runs twenty times as fast.
 #include "tests/common/test.h"
 
 #include <signal.h>
@@ -169,7 +169,7 @@ static void test_no_mpirun(void **state) {
 
 // --- What is seen of mpirun's processes ------------------------------------------------------------------------------
 
-// Starts a process of this name, which ends when it is told so: by the end of the pipe.
+// Starts a process of this name, which ends when *out_pipe is closed.
 static pid_t child(const char *name, int *out_pipe) {
   int ready[2], until[2];
   char byte;
@@ -277,11 +277,11 @@ static int start_mpirun(const char *script, const char *program, double *out_s) 
 static void test_alone(void **state) {
   (void)state;
   double took;
-  // Its task ends, and it goes on: it is killed, ten looks, one a second, after its last process.
+  // Its task ends, but mpirun does not: mpirun is killed when ten looks, one a second, have found no process of it.
   assert_int_equal(start_mpirun("(exec -a x sleep 0.1) & exec sleep 1000", "/bin/sleep", &took), 4);
   SAYS(err, "all processes of mpirun have ended, and it has not: it is killed\n", 1);
   assert_true(took >= 10);
-  // It never had one here, so its tasks are on other hosts.
+  // mpirun never had a task on this host, so its tasks are on other hosts, and mpirun is not killed.
   assert_int_equal(start_mpirun("exec sleep 1", "/bin/tfc-other", &took), 0);
   assert_string_equal(err.text, "");
   assert_true(took >= 20);
