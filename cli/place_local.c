@@ -384,7 +384,7 @@ int place_local(const struct place_options *o) {
   tfc_program_close_stdout();
   s = tfc_job_run(&options, &outcome);
   tfc_program_open_stdout();
-  tfc_program_write_answer();
+  tfc_program_forget_signal();
   end_phase(&watch);
   code = outcome.exit_code;
   if (tfc_status_code(s) == TFC_UNAVAILABLE) s = tfc_status_annotate(s, "--devices %s", options.devices);

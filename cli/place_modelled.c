@@ -202,7 +202,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
   tfc_status s = cost_graph ? tfc_place_modelled(&options, &outcome)
                             : place_machine(o, &options.search, &options.record, &outcome);
   tfc_program_open_stdout();
-  tfc_program_write_answer();
+  tfc_program_forget_signal();
   int code = s && !cost_graph ? tfc_exit_code(s) : outcome.exit_code;
   if (!o->evaluate && !measures && !s)
     tfc_progress_end("%llu placements evaluated", (unsigned long long)outcome.search.evaluations);
@@ -242,7 +242,7 @@ int place_modelled(const struct place_options *o, bool cost_graph) {
     if (s) {
       code = tfc_program_fail(s);
       free(report), report = NULL;
-      tfc_program_write_answer(); // what was found is printed all the same
+      tfc_program_forget_signal(); // what was found is printed all the same
     }
   }
   if (o->common.json) {

@@ -248,7 +248,7 @@ static tfc_status write_page(const struct replicas *r, const struct tfc_text *te
   if (r->o->report && strcmp(r->o->report, "none") == 0) return NULL;
   dir = r->o->report ? tfc_format("%s", r->o->report) : place_default_path(r->o->graph, ".report");
   if (!dir) return tfc_status_no_memory("replicas");
-  tfc_program_write_answer();
+  tfc_program_forget_signal();
   tfc_status s = tfc_report_replicas(
       &(struct tfc_report_replicas_page){
           .graph = r->o->graph, .machine = r->o->machine, .text = text, .sweep = &r->sweep, .modes = modes},

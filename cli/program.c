@@ -97,7 +97,7 @@ void tfc_program_finish_steps(bool timed) {
   grace_s = GRACE_S;
   if (atomic_load(&cancel)) alarm(GRACE_S);
 }
-void tfc_program_write_answer(void) {
+void tfc_program_forget_signal(void) {
   if (atomic_load(&cancel)) tfc_interrupt_on(NULL);
 }
 void tfc_program_stop(void) {

@@ -33,9 +33,9 @@ void tfc_program_stop(void);
 // signal, and stops both. `timed`: false: it is never set. From the call on, tfc_interrupted asks it, too.
 void tfc_program_finish_steps(bool timed);
 const atomic_bool *tfc_program_cut_off(void);
-// For programs that write what they have found also after a signal: tfc_interrupted forgets a signal that has come. A
-// second signal still ends the program.
-void tfc_program_write_answer(void);
+// Call it before writing what was found: a signal that has come interrupts nothing any more (tfc_interrupted). It is
+// still in tfc_program_cancel, and a second signal ends the program.
+void tfc_program_forget_signal(void);
 // Call it before (`begins`) and after each step whose `cancel` is tfc_program_cancel or tfc_program_cut_off. If such a
 // step is still running 3 s after its flag was set, one of its operations does not end: then the program ends with 130.
 void tfc_program_step(bool begins);
