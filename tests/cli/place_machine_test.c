@@ -410,7 +410,7 @@ static void test_measuring(void **state) {
 
 // --- The machine -----------------------------------------------------------------------------------------------------
 
-// --devices N: the fastest kind of those that have so many; other texts are names.
+// --devices N: N devices of the fastest kind that has N of them. Any other text is a list of names.
 static void test_devices(void **state) {
   (void)state;
   static const struct {

@@ -373,7 +373,7 @@ static void test_outcomes(void **state) {
 static void test_errors(void **state) {
   (void)state;
   struct place_options o = options();
-  // The code of a cost graph is the outcome's, that of a graph the status's. Nothing is found, or something is.
+  // With a cost graph the exit code is the outcome's, with a graph that of the error; with and without a placement.
   for (int cost_graph = 0; cost_graph < 2; cost_graph++)
     for (int placed = 0; placed < 2; placed++)
       for (int json = 0; json < 2; json++) {

@@ -1,5 +1,5 @@
-// What the suites of tfc-place's modes share. The suite includes this file, and then the file of cli/ that it tests,
-// whose progress is told to this file instead of the terminal. Stand-ins of the suite write down their calls beside it.
+// What the suites of tfc-place's modes share. A suite includes this file, and then the file of cli/ that it tests.
+// Calls by which it would show progress are written to `calls` instead, and so are calls of the suite's own stand-ins.
 #ifndef TFC_TESTS_CLI_PLACE_STAND_INS_H
 #define TFC_TESTS_CLI_PLACE_STAND_INS_H
 
