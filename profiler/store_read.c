@@ -26,12 +26,14 @@ static uint32_t count_of(sqlite3_stmt *q, int i) {
   return (uint32_t)sqlite3_column_int64(q, i);
 }
 
-// Runs the following statement, which sets `s`, for each row.
+// Runs the following statement, which sets `s`, for each row. Rows that cannot be read to their end are an error.
 #define FOR_ROWS(sql, key, ...)                                                                                        \
   tfc_status s = NULL;                                                                                                 \
   sqlite3_stmt *q = NULL;                                                                                              \
+  int rc = SQLITE_DONE;                                                                                                \
   TFC_RETURN_IF_ERROR(prepare(store, sql, key, &q));                                                                   \
-  while (!s && sqlite3_step(q) == SQLITE_ROW) __VA_ARGS__                                                              \
+  while (!s && (rc = sqlite3_step(q)) == SQLITE_ROW) __VA_ARGS__                                                       \
+  if (!s && rc != SQLITE_DONE) s = tfc_store_unreadable(store);                                                        \
   sqlite3_finalize(q);                                                                                                 \
   return s
 
@@ -39,7 +41,9 @@ tfc_status tfc_store_read_run(struct tfc_store *store, int64_t run_id, tfc_store
   tfc_status s = NULL;
   sqlite3_stmt *q = NULL;
   TFC_TRY(s, prepare(store, "SELECT state, graph_sha256, graph, objective FROM run WHERE run_id = ?1", run_id, &q));
-  if (sqlite3_step(q) != SQLITE_ROW) TFC_FAIL(s, TFC_NOT_FOUND, "run %lld cannot be read", (long long)run_id);
+  const int rc = sqlite3_step(q);
+  if (rc == SQLITE_DONE) TFC_FAIL(s, TFC_NOT_FOUND, "run %lld cannot be read", (long long)run_id);
+  if (rc != SQLITE_ROW) TFC_TRY(s, tfc_store_unreadable(store));
   const struct tfc_store_run run = {.graph_sha256 = text_of(q, 1), .graph = word_of(q, 2), .objective = word_of(q, 3)};
   s = fn(user, &run, word_of(q, 0));
 out:

@@ -301,6 +301,11 @@ static tfc_status stop(void *user, const struct tfc_store_device *d) {
   return tfc_status_make(TFC_CANCELLED, "enough");
 }
 
+static int interrupt(void *user) {
+  (void)user;
+  return 1;
+}
+
 static void machine_and_graph(void **state) {
   (void)state;
   int n = 0, cost = 0, link = 0, memory = 0;
@@ -316,6 +321,14 @@ static void machine_and_graph(void **state) {
   n = 0;
   assert_fails(tfc_store_read_devices(store, run, stop, &n), TFC_CANCELLED, "enough");
   assert_int_equal(n, 1);
+  // Rows that cannot be read to their end are an error, not all that there are.
+  for (int all = 0; all < 2; all++) {
+    sqlite3_progress_handler(tfc_store_handle(store), 1, interrupt, NULL);
+    tfc_status s =
+        all ? tfc_store_read_devices(store, run, read_device, &n) : tfc_store_read_run(store, run, no_read_run, &n);
+    sqlite3_progress_handler(tfc_store_handle(store), 0, NULL, NULL);
+    assert_fails(s, TFC_CANCELLED, "interrupted while reading");
+  }
   assert_ok(tfc_store_add_links(store, run, &(struct tfc_store_link){1, 0, 4096, 7.5, 9}, 1));
   holds("SELECT * FROM link", "2|1|0|4096|7.5|9;");
   assert_ok(tfc_store_read_links(store, run, read_link, &link));
