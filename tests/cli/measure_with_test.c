@@ -229,6 +229,15 @@ static void an_interrupted_run_is_gone_on_with(void **state) {
                 folder);
     assert_exit(0, "", RENUMBER, folder, kept[i], 9, kept[i], 1, kept[i]);
   }
+  // An order of operations in which a rank comes twice is refused.
+  assert_true(query("SELECT COUNT(*) FROM state WHERE name LIKE 'rank %'") > 0);
+  assert_exit(0, "",
+              "cd %s && cp t.db whole.db && sqlite3 t.db \"UPDATE state SET value = CAST('0 0 ' || CAST(value AS TEXT) "
+              "AS BLOB) WHERE name LIKE 'rank %%'\"",
+              folder);
+  assert_exit(6, "an order of operations is broken",
+              PLACE "--measurements 48 --evaluations 20000 --measure-with 'hidden_machine --seed 2' --resume", folder);
+  assert_exit(0, "", "cd %s && mv whole.db t.db", folder);
   const struct command_result *r = command(
       PLACE "--measurements 48 --evaluations 20000 --measure-with 'hidden_machine --seed 2' --resume 2>&1", folder);
   assert_int_equal(r->code, 0);
