@@ -2,20 +2,24 @@
 
 #include <math.h>
 
-// Gains are log(best before / best after). If there is no time before, or if the placement now exceeds the memory
-// limits by less, times cannot be compared: then the gain is 1.
+bool tfc_gain_timed(struct tfc_score before, struct tfc_score after) {
+  return before.value != TFC_TIME_MAX && after.excess == before.excess;
+}
+
+double tfc_gain(struct tfc_score before, struct tfc_score after) {
+  if (!tfc_score_better(after, before)) return 0;
+  return tfc_gain_timed(before, after) ? log((double)before.value / (double)after.value) : 1;
+}
+
 struct gain {
   double all, own; // of the whole job; of the policy's own moves
-  bool timed;      // the times before and after can be compared
+  bool timed;      // tfc_gain_timed
 };
 static struct gain gain_of(const struct tfc_search_job *j) {
-  const struct tfc_score before = j->before;
-  struct gain g = {.timed = before.value != TFC_TIME_MAX && j->score.excess == before.excess};
-  if (!tfc_score_better(j->score, before)) return g;
-  const double total = (double)(before.value - j->score.value);
-  g.all = g.timed ? log((double)before.value / (double)j->score.value) : 1;
-  if (j->method == TFC_METHOD_POLICY)
-    g.own = g.timed ? g.all * fmin(1, (double)j->by_policy.gained / total) : (double)j->by_policy.fits;
+  struct gain g = {.all = tfc_gain(j->before, j->score), .timed = tfc_gain_timed(j->before, j->score)};
+  if (g.all <= 0 || j->method != TFC_METHOD_POLICY) return g;
+  const double total = (double)(j->before.value - j->score.value);
+  g.own = g.timed ? g.all * fmin(1, (double)j->by_policy.gained / total) : (double)j->by_policy.fits;
   return g;
 }
 

@@ -6,19 +6,20 @@
 
 #include "placer/search/anneal.h"
 #include "placer/search/communities.h"
+#include "placer/search/gain.h"
 #include "placer/search/guide.h"
 #include "placer/search/lns.h"
 #include "placer/search/names.h"
 #include "placer/search/parts.h"
 
 #define KEPT_STARTS 6
-#define MANY_REGIONS 10  // so many of 16 moves take a connected region
+#define MANY_REGIONS 10  // number of moves, of 16, that take a connected region
 #define CRITICAL 0.5     // share of the moves of units that begin at a critical operation
-#define SHARE_BLOCKS 8   // a job that the policy shares with annealing has so many blocks
-#define SHARE_LEAST 12   // of at least so many evaluations
+#define SHARE_BLOCKS 8   // number of blocks of a job that the policy shares with annealing
+#define SHARE_LEAST 12   // least number of evaluations of such a block
 #define SHARE_KEPT 0.8   // each newer block multiplies the weight of the older ones of the same way by this
 #define FIRST_SHARE 0.8  // in a job of policy_first, share of the budget for the policy's moves
-#define SETTLES 20       // a job of at least so many evaluations keeps some of them for the order of operations
+#define SETTLES 20       // a job of at least this many evaluations keeps some of them for the order of operations
 #define SHARE_FLOOR 0.15 // this share of the greater worth is added to both, so that either can be drawn
 
 const char *const tfc_search_method_names[] = {"auto: anneal",  "auto: multilevel", "auto: lns",   "auto: anneal",
@@ -409,19 +410,13 @@ static int draw_share(const struct shares *s, struct tfc_random *random) {
                                                                                                : BY_ANNEALING;
 }
 
-static double gain_of(struct tfc_score before, struct tfc_score after) {
-  if (!tfc_score_better(after, before)) return 0;
-  return before.value != TFC_TIME_MAX && after.excess == before.excess ? log((double)before.value / (double)after.value)
-                                                                       : 1;
-}
-
 // Counts what a block of the policy's moves took, and what it gained: only what is better than the best placement when
 // the job was planned, because a job may begin at a worse one.
 static void count_moves(struct tfc_search_job *j, struct tfc_score before, uint64_t evaluations, double seconds) {
   const struct tfc_score from = tfc_score_better(j->before, before) ? j->before : before;
   j->by_policy.evaluations += evaluations, j->by_policy.seconds += seconds;
   if (!tfc_score_better(j->score, from)) return;
-  if (from.value != TFC_TIME_MAX && j->score.excess == from.excess)
+  if (tfc_gain_timed(from, j->score))
     j->by_policy.gained += from.value - j->score.value;
   else
     j->by_policy.fits = true;
@@ -475,7 +470,7 @@ static tfc_status anneal_by_policy(const struct tfc_problem *p, struct tfc_searc
     }
     const double seconds = tfc_now_s() - now;
     if (way == BY_POLICY) count_moves(j, before, j->evaluations - used, seconds);
-    shares.gain[way] = SHARE_KEPT * shares.gain[way] + gain_of(before, j->score);
+    shares.gain[way] = SHARE_KEPT * shares.gain[way] + tfc_gain(before, j->score);
     shares.effort[way] =
         SHARE_KEPT * shares.effort[way] + (j->budget.deadline > 0 ? seconds : (double)(j->evaluations - used));
   }
