@@ -6,11 +6,11 @@
 #define FREE 28               // most items of two bins that are divided again at a time
 #define HALF (1u << FREE / 2) // number of subsets of one half of them, for each of which a sum is listed
 
-#define MOST_ITEMS 64     // branch and bound is tried with so many items at most
-#define MOST_STEPS 200000 // and ends after so many steps
+#define MOST_ITEMS 64     // most items with which branch and bound is tried
+#define MOST_STEPS 200000 // and its most steps
 
-#define MOST_SUMMED 40   // sums of subsets, listed as two halves, are used with so many items at most
-#define MOST_EXACT 512   // so many ways to fill a bin are tried at most
+#define MOST_SUMMED 40   // most items whose sums of subsets, listed as two halves, are used
+#define MOST_EXACT 512   // most ways to fill a bin that are tried
 #define MOST_LISTINGS 24 // limit of the total cost of listing sums; listing one half of MOST_SUMMED items costs 1
 
 struct sum {

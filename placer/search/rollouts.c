@@ -15,17 +15,17 @@
 #define TRIED 48        // number of its first proposals: with fewer it has hardly learned anything of the problem
 #define BLOCK 16        // the other proposals follow in blocks of this size, as long as they may lead to something
 #define SHORT_STEP 4    // in a short search the policy learns after each group of this many proposals
-#define HEADS_TRIED 32  // after so many proposals each head of the policy has had its turn
+#define HEADS_TRIED 32  // after this many proposals each head of the policy has had its turn
 #define WORTHWHILE 0.01 // the policy is ahead if its best step is shorter by this share than the best of the heuristics
 // A long search goes on with a policy that is behind until this share of the search is over, because the policy's moves
 // use what its proposals have taught it.
 #define PATIENCE 0.05
-#define PATIENT_FROM 10000 // a search is long in this sense if it has at least so many evaluations
+#define PATIENT_FROM 10000 // a search is long in this sense if it has at least this many evaluations
 #define BEHIND 0.05        // the policy is far behind if its best step is longer by this share
 #define PROGRESS 0.005     // it is learning if the last half of its proposals made its best step shorter by this share
-#define SHORT_WINDOW 32    // in a short search, so many of its last proposals count instead of the last half
-#define STUCK 256          // it begins anew if so many proposals did not make its best step shorter by PROGRESS,
-#define STUCK_LEFT 640     // and if it may propose at least so many more
+#define SHORT_WINDOW 32    // in a short search, this many of its last proposals count instead of the last half
+#define STUCK 256          // it begins anew if this many proposals did not make its best step shorter by PROGRESS,
+#define STUCK_LEFT 640     // and if it may propose at least this many more
 
 // What the policy has proposed so far.
 struct proposals {

@@ -33,11 +33,11 @@
 #define EARLY_TURNS 24 // of the first turns under a number of evaluations, one in EARLY_POLICY belongs to it
 #define EARLY_POLICY 3
 #define MOST_COOLING 4000  // evaluations that the last phase gets at most
-#define VARIED_AFTER 10000 // after so many evaluations no two placements of the elite are nearly alike
-#define FEWEST 64 // evaluations that a job gets at least, if so many are left: with fewer, no method finds anything
-#define PLAIN 6   // evaluations that a heuristic gets which takes only a few of them
-#define PACKS 40  // evaluations that packing gets at most
-#define SETTLED 3 // number of the heuristics' best placements that get a new order of operations
+#define VARIED_AFTER 10000 // after this many evaluations no two placements of the elite are nearly alike
+#define FEWEST 64        // least number of evaluations of a job, if they are left: with fewer, no method finds anything
+#define PLAIN 6          // evaluations that a heuristic gets which takes only a few of them
+#define PACKS 40         // evaluations that packing gets at most
+#define SETTLED 3        // number of the heuristics' best placements that get a new order of operations
 #define SHORT_HOT 0.0005 // the first temperature of a short search, for which a sample of moves would be too dear
 #define CHANCE 0.01 // the probability with which the first temperature accepts the median of the changes for the worse
 
