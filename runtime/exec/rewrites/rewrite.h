@@ -181,7 +181,7 @@ struct tfc_ir_readers {
   uint32_t *begin, *ops;
 };
 TFC_MUST_USE tfc_status tfc_ir_readers(const struct tfc_ir *ir, struct tfc_arena *arena, struct tfc_ir_readers *out);
-// Finds the operations that wait: *out is an array [ops] in the arena, true for each one at which an ordering edge ends.
+// Finds the operations that wait. *out [ops], in the arena: an ordering edge ends at the operation.
 TFC_MUST_USE tfc_status tfc_ir_waits(const struct tfc_ir *ir, struct tfc_arena *arena, bool **out);
 // The shape with which an input is read.
 static inline const struct tfc_shape *tfc_ir_shape(const struct tfc_ir *ir, const struct tfc_ir_input *input) {
