@@ -80,14 +80,14 @@ static inline bool tfc_wire_next(struct tfc_wire *w, struct tfc_field *f) {
   }
   f->number = (uint32_t)(tag >> 3);
   f->type = (enum tfc_wire_type)(tag & 7);
+  f->value = 0;
+  f->bytes = (tfc_str){0};
   switch (f->type) {
-  case TFC_WIRE_VARINT: f->bytes = (tfc_str){0}; return tfc_wire_varint(w, &f->value);
-  case TFC_WIRE_BYTES: f->value = 0; return tfc_wire_varint(w, &size) && tfc_wire_take(w, size, &f->bytes);
+  case TFC_WIRE_VARINT: return tfc_wire_varint(w, &f->value);
+  case TFC_WIRE_BYTES: return tfc_wire_varint(w, &size) && tfc_wire_take(w, size, &f->bytes);
   case TFC_WIRE_32:
   case TFC_WIRE_64: {
     tfc_str raw;
-    f->bytes = (tfc_str){0};
-    f->value = 0;
     if (!tfc_wire_take(w, f->type == TFC_WIRE_32 ? 4 : 8, &raw)) return false;
     for (size_t i = raw.size; i-- > 0;) f->value = f->value << 8 | (uint8_t)raw.data[i];
     return true;
