@@ -225,14 +225,15 @@ const struct tfc_ir_input *tfc_layouts_untransposed(const struct tfc_layouts *l,
 struct tfc_layouts_entry *tfc_layouts_entry_of(struct tfc_layouts *l, uint32_t reader, uint32_t i) {
   const struct tfc_ir_op *op = &l->ir->ops.data[reader];
   const struct tfc_shape shape = whole_of(tfc_ir_shape(l->ir, &op->inputs[i]));
-  for (size_t e = 0; e < l->entries.count; e++) {
+  uint32_t *last = &l->last_entry[op->inputs[i].value];
+  for (uint32_t e = *last; e != TFC_NONE; e = l->entries.data[e].before) {
     struct tfc_layouts_entry *known = &l->entries.data[e];
-    if (known->value == op->inputs[i].value && known->device == op->device && tfc_shape_equal(&known->shape, &shape))
-      return known;
+    if (known->device == op->device && tfc_shape_equal(&known->shape, &shape)) return known;
   }
-  const struct tfc_layouts_entry fresh = {
-      .value = op->inputs[i].value, .other = TFC_NONE, .shape = shape, .device = op->device};
-  return tfc_array_push(&l->entries, fresh) ? &l->entries.data[l->entries.count - 1] : NULL;
+  const struct tfc_layouts_entry fresh = {.before = *last, .other = TFC_NONE, .shape = shape, .device = op->device};
+  if (!tfc_array_push(&l->entries, fresh)) return NULL;
+  *last = (uint32_t)l->entries.count - 1;
+  return &l->entries.data[*last];
 }
 
 // Sets gain_us of each chain. It is NaN, which is not above 0, if the gain of one of its convolutions is.
@@ -264,7 +265,6 @@ static tfc_status measure_chains(struct tfc_layouts *l) {
     if (m->makes_image && tfc_layouts_is_read_outside(l, i))
       l->gain_us[chain] -= tfc_layouts_transposing_us(ir->values.data[op->outputs[0]].bytes);
   }
-  l->entries.count = 0;
   return NULL;
 }
 
@@ -282,7 +282,9 @@ static tfc_status change_to(struct tfc_ir *ir, bool first, bool *out_changed) {
   l.members = TFC_ARENA_ARRAY(&l.arena, struct tfc_layouts_member, l.count);
   l.chain = TFC_ARENA_ARRAY(&l.arena, uint32_t, l.count);
   l.gain_us = TFC_ARENA_ARRAY(&l.arena, double, l.count);
-  if (!l.members || !l.chain || !l.gain_us) TFC_TRY(s, tfc_status_no_memory("planning a step"));
+  l.last_entry = TFC_ARENA_ARRAY(&l.arena, uint32_t, ir->values.count);
+  if (!l.members || !l.chain || !l.gain_us || !l.last_entry) TFC_TRY(s, tfc_status_no_memory("planning a step"));
+  for (size_t v = 0; v < ir->values.count; v++) l.last_entry[v] = TFC_NONE;
   TFC_TRY(s, tfc_ir_readers(ir, &l.arena, &l.readers));
   TFC_TRY(s, tfc_ir_waits(ir, &l.arena, &l.waits));
   find_chains(&l);

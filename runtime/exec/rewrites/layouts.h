@@ -21,8 +21,8 @@ struct tfc_layouts_member {
   uint32_t axes;    // the input that is a constant with indices of dimensions; TFC_NONE: there is none
 };
 struct tfc_layouts_entry { // an image that a chain reads and does not make
-  uint32_t value;
-  uint32_t other; // the same image in the other layout; TFC_NONE: it has not been transposed yet
+  uint32_t before; // index of another entry of the same value, with another shape or device; TFC_NONE: there is none
+  uint32_t other;  // the same image in the other layout; TFC_NONE: it has not been transposed yet
   struct tfc_shape shape;
   uint16_t device;
 };
@@ -38,6 +38,7 @@ struct tfc_layouts {
   double *gain_us;                    // [count] of a chain, at the index of its root
   struct tfc_graph *graph;            // with the changed attributes; NULL: nothing has changed yet
   TFC_ARRAY(struct tfc_layouts_entry) entries;
+  uint32_t *last_entry; // [values before the rewrite] index of the value's newest entry; TFC_NONE: it has none
 };
 
 // --- Dimensions ----------------------------------------------------------------------------------------------------

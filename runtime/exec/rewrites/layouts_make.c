@@ -67,6 +67,7 @@ static tfc_status enter_chain(struct tfc_layouts *l, uint32_t reader, uint32_t i
     ir->ops.data[reader].inputs[i] = *before;
     return NULL;
   }
+  const uint32_t value = ir->ops.data[reader].inputs[i].value;
   struct tfc_layouts_entry *e = tfc_layouts_entry_of(l, reader, i);
   struct tfc_shape *view = TFC_ARENA_NEW(&ir->arena, struct tfc_shape);
   if (!e || !view) return tfc_status_no_memory("planning a step");
@@ -77,7 +78,7 @@ static tfc_status enter_chain(struct tfc_layouts *l, uint32_t reader, uint32_t i
     return NULL;
   }
   if (e->other == TFC_NONE) {
-    const struct tfc_ir_value v = ir->values.data[e->value];
+    const struct tfc_ir_value v = ir->values.data[value];
     const struct tfc_ir_tensor made = {v.origin, tfc_dtype_base(v.dtype), in_other(&e->shape, l->first)};
     struct tfc_ir_input from = op->inputs[i];
     *view = e->shape;
