@@ -40,8 +40,8 @@ struct conv {
   // filter is packed in each step.
   float **packed;
   int64_t packed_count;
-  bool late; // shapes are not known yet: `sizes`, `shape` and `pointwise` are set when it runs
-  // If `late`: what the op's own kernel was prepared with, which runs where this one cannot.
+  bool late; // shapes are known only when it runs: `sizes`, `shape` and `pointwise` mean nothing
+  // If `late`: the state of the op's own kernel, which runs if this one declines the shapes.
   void *reference;
   void (*release_reference)(void *state);
 };
@@ -93,13 +93,9 @@ static tfc_status prepare(struct tfc_cpu_prepare *p) {
   if (!c) return tfc_status_no_memory(NULL);
   *c = (struct conv){.pool = p->base->pool};
   p->base->state = c;
-  if (!set_sizes(p, c)) {
-    if (!is_late(p)) return declined();
-    p->base->release = release;
-    return prepare_late(p, c);
-  }
-  if (c->pool) c->shape = tfc_image_shape(&c->pool->w, c->pool->y.batch, c->pool->y.size, c->pool->y.channels);
   p->base->release = release;
+  if (!set_sizes(p, c)) return is_late(p) ? prepare_late(p, c) : declined();
+  if (c->pool) c->shape = tfc_image_shape(&c->pool->w, c->pool->y.batch, c->pool->y.size, c->pool->y.channels);
   pack_constant(p, c);
   return NULL;
 }
@@ -183,7 +179,7 @@ static tfc_status forward(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   return tfc_products_run_finished(ctx, &p, positions, c->sizes.filters, y->data);
 }
 
-// Finds the sizes by the inputs of this step.
+// Finds the sizes by the inputs of this step. Steps may run at once, so the sizes are not kept.
 static tfc_status forward_late(struct tfc_kernel_ctx *ctx, const struct conv *c) {
   const struct tfc_shape shapes[2] = {ctx->inputs[0]->shape, ctx->inputs[1]->shape};
   const tfc_dtype dtypes[2] = {ctx->inputs[0]->dtype, ctx->inputs[1]->dtype};
@@ -191,12 +187,13 @@ static tfc_status forward_late(struct tfc_kernel_ctx *ctx, const struct conv *c)
   struct tfc_prepare_ctx base = {
       .graph = ctx->graph, .node = ctx->node, .input_shapes = shapes, .output_shapes = &y, .input_dtypes = dtypes};
   const struct tfc_cpu_prepare p = {.base = &base, .variant = TFC_CONV_FORWARD};
-  struct conv now = {.late = true};
+  struct conv now = {0};
   if (tfc_conv_result(ctx->graph, ctx->node, &shapes[0], &shapes[1], &y) && set_sizes(&p, &now))
     return forward(ctx, &now);
-  ctx->state = c->reference; // which reports wrong inputs, too
+  void *const own = ctx->state;
+  ctx->state = c->reference; // this kernel also reports inputs that do not fit
   tfc_status s = ctx->node->def->kernel(ctx);
-  ctx->state = (void *)(uintptr_t)c;
+  ctx->state = own;
   return s;
 }
 
