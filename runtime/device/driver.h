@@ -350,9 +350,10 @@ struct tfc_device_driver {
   // these shapes and constants. Chooses the algorithm by which `prepare` will then run it. NULL, or
   // TFC_FILTER_OF_GRAPH: as the graph has it. The caller must not read ctx->state afterwards: it has been released.
   tfc_filter_form (*filter_form)(struct tfc_device *device, struct tfc_prepare_ctx *ctx);
-  // By how many µs a convolution, or a gradient of one, is faster if its images have channels last than if they have
-  // them first; where they are as the graph has them, the device may convert them. NaN: it cannot run in the other
-  // layout, or nothing is known. NULL: this device does not care. ctx: as for filter_form.
+  // Returns by how many µs a convolution, or a gradient of one, is faster if the graph's images have channels last than
+  // if they have channels first (below 0: it is slower). In the layout that the graph has, the time includes
+  // conversions of images, if the device makes them. NaN: the operation cannot run in the other layout, or nothing is
+  // known. NULL: the layout makes no difference on this device. ctx: as for filter_form.
   double (*channels_last_gain_us)(struct tfc_device *device, struct tfc_prepare_ctx *ctx);
 };
 

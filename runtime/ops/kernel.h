@@ -35,8 +35,8 @@ struct tfc_prepare_ctx {
   struct tfc_arena *arena;                      // lives as long as the plan
   void *state;                                  // out: passed to the kernel as ctx->state
   void (*release)(void *state);                 // out, optional: called when the plan is freed
-  // Of a convolution: its output 0 is not its result, on which ctx->finish follows, but that result's maxima
-  // (nn_pool.h). A kernel that cannot do so declines. NULL: the result itself.
+  // A maximum pool that is part of a convolution (nn_pool.h): output 0 is the pool of the convolution's result, after
+  // ctx->finish. A kernel that cannot pool declines. NULL: there is none, output 0 is the result.
   const struct tfc_pool *pool;
 };
 

@@ -209,7 +209,8 @@ static void walk_name(struct calls *c, tfc_str name, uint32_t depth) {
   const struct tfc_function *fn = tfc_graph_function(c->owner, name);
   if (!fn || !fn->body) return;
   size_t at = (size_t)(fn - c->owner->functions);
-  // A chain of calls that is too deep for the stack is cut: the function that begins its rest is not inlined, either.
+  // A chain of more than 1,000 calls is cut, because this recursion must not overflow the stack: the function behind
+  // the cut is not inlined, like a recursive one.
   if (c->state[at] == 1 || depth > 1000) c->recursive[at] = true;
   if (c->state[at] || depth > 1000) return;
   c->state[at] = 1;

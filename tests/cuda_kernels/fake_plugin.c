@@ -37,8 +37,7 @@ static void note(const struct tfc_cuda_fake_graph *g) {
   fflush(graphs);
 }
 
-// --- The linker puts these functions in front of launchers
-// ------------------------------------------------------------
+// --- The linker puts these functions in front of launchers ----------------------------------------------------------
 static FILE *chains;
 static pthread_mutex_t chains_lock = PTHREAD_MUTEX_INITIALIZER;
 static void note_chain(const char *kind, const struct tfc_cuda_chain *c) {

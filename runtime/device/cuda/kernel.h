@@ -62,7 +62,7 @@ struct tfc_cuda_prepare {
   size_t scratch; // out: device bytes that launch gets in l->scratch, 256-byte aligned, shared by all kernels of the
                   // device and undefined at first. Kernels of unknown shapes call tfc_kernel_scratch instead.
   tfc_filter_form filter_form;  // out, of a convolution: the form in which it reads its filter (input 1) fastest
-  double channels_last_gain_us; // out, of one: see struct tfc_device_driver
+  double channels_last_gain_us; // out, of a convolution: see struct tfc_device_driver
   const char *library_note;     // out, optional: static text for reports: which algorithm was chosen
   bool declined; // out: the message in the returned status is a library's, which declined; reports say so
 };

@@ -195,7 +195,8 @@ const char *tfc_cuda_declined(const struct tfc_prepared *p, uint32_t index) {
   return p->calls[index].declined;
 }
 
-// Prepares an operation by its first row, only to learn what *cp says then. False: the row declines.
+// Lets the first kernel row for an operation prepare it, keeps what the row says about it in *cp, and releases what it
+// has prepared. False: there is no row, or the row declines, and *cp means nothing.
 static bool ask(struct tfc_device *device, struct tfc_prepare_ctx *ctx, struct tfc_cuda_prepare *cp) {
   struct tfc_cuda_device *d = tfc_cuda_device_of(device);
   const struct tfc_cuda_kernel *row = NULL;

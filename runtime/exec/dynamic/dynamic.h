@@ -135,10 +135,12 @@ struct tfc_dynamic_chain;
 TFC_MUST_USE tfc_status tfc_dynamic_find_chains(const struct tfc_build *b, const struct tfc_session *session,
                                                 const uint32_t *product, const bool *elided, uint32_t *runs_in,
                                                 struct tfc_arena *arena, struct tfc_dynamic_chain **out);
-// The op of such a node, whose kernel's state is the chain; how many inputs it has, and which they are. *out_reusable:
-// a bit for each input in whose memory the result may be computed.
+// The op of a node that runs a chain; its kernel's state is the chain.
 extern const struct tfc_op_def tfc_dynamic_chain_def;
+// Returns how many inputs a node that runs a chain has. *out_reusable: a bit for each input in whose memory the result
+// may be computed.
 uint32_t tfc_dynamic_chain_inputs(const struct tfc_dynamic_chain *c, uint32_t *out_reusable);
+// Returns input k of a node that runs a chain.
 struct tfc_output tfc_dynamic_chain_input(const struct tfc_dynamic_chain *c, uint32_t k);
 // Returns the node with the product whose operation runs the chain (*out_finish) on its result, and whose inputs come
 // first; TFC_NONE: the chain is an operation of its own.

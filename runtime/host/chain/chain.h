@@ -68,7 +68,7 @@ struct tfc_chain_finish {
   uint32_t *from;                 // [input_count] for each input of the chain, the index of the operation's input;
                                   // TFC_NONE: the operation's output 0
   struct tfc_shape before, after; // shapes of output 0: as the operation makes it, and as its readers see it
-  const struct tfc_pool *pool;    // what readers see are maxima of the result (runtime/ops/nn_pool.h); NULL: the result
+  const struct tfc_pool *pool;    // nn_pool.h: readers see this pool of the finished result; NULL: there is none
 };
 
 // Sets *out to a last pass (runtime/ops/last_pass.h) that computes what the finish does, for the chain's inputs at

@@ -529,15 +529,14 @@ static tfc_status launch_lrn_grad(struct tfc_cuda_launch *l) {
   return run_lrn(l, true);
 }
 
-// --- Images with their channels elsewhere (runtime/exec/rewrites/layouts.c)
-// --------------------------------------------
+// --- Transposed images (runtime/exec/rewrites/layouts.c) -----------------------------------------------------------
 static tfc_status transposed_prepare(struct tfc_cuda_prepare *p) {
   if (!p->op || !p->op->prepared) TFC_CUDA_DECLINE("it was not made by a rewrite");
   p->base->state = p->op->state;
   return NULL;
 }
 static tfc_status launch_transposed(struct tfc_cuda_launch *l) {
-  const bool first = *(const bool *)l->ctx->state; // so the image that is read has channels last
+  const bool first = *(const bool *)l->ctx->state; // the image gets channels first: it has them last
   const struct tfc_tensor *from = l->ctx->inputs[0];
   const int rank = from->shape.rank, positions = rank - 2;
   struct tfc_shape made = from->shape;
