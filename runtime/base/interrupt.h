@@ -1,6 +1,6 @@
-// Interrupts work that takes long only for unusual inputs: reading a file, lowering functions, inferring shapes. Such
-// work calls tfc_interrupted for every node. A program sets once, at its start, what may interrupt it; without that,
-// nothing does.
+// Interrupts work that takes long only for unusual inputs: reading a file, lowering functions, inferring shapes,
+// queries of a database, plots. Such work calls tfc_interrupted again and again, for instance for every node. Only the
+// flag and the time limit that a program has set interrupt it.
 //
 //   TFC_RETURN_IF_ERROR(tfc_interrupted("lowering functions"));
 #ifndef TFC_RUNTIME_BASE_INTERRUPT_H
