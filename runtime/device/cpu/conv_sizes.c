@@ -47,7 +47,7 @@ bool tfc_conv_sizes_read(const struct tfc_cpu_prepare *p, struct tfc_conv_sizes 
 }
 
 bool tfc_conv_result(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *x,
-                     const struct tfc_shape *filter, struct tfc_shape *out) {
+                     const struct tfc_shape *filter, struct tfc_window *out_window, struct tfc_shape *out) {
   const int rank = x->rank, planes = rank - 4;
   struct tfc_window w;
   if (rank != 4 && rank != 5) return false;
@@ -62,5 +62,6 @@ bool tfc_conv_result(const struct tfc_graph *g, const struct tfc_node *n, const 
   const bool fits = !s && !w.channels_first;
   tfc_status_free(s);
   out->dims[rank - 1] = filter->dims[rank - 1];
+  if (fits) *out_window = w;
   return fits;
 }

@@ -20,9 +20,9 @@ struct tfc_conv_sizes {
 };
 // False: the layout is not channels last, or a shape is unknown, does not match the others, or has no elements.
 bool tfc_conv_sizes_read(const struct tfc_cpu_prepare *p, struct tfc_conv_sizes *out);
-// Finds the shape of a convolution's result. False: the layout is not channels last, a shape is unknown or has no
-// elements, or the window does not fit into x.
+// Finds a convolution's window and the shape of its result. False: the layout is not channels last, a shape is unknown
+// or has no elements, or the window does not fit into x.
 bool tfc_conv_result(const struct tfc_graph *g, const struct tfc_node *n, const struct tfc_shape *x,
-                     const struct tfc_shape *filter, struct tfc_shape *out);
+                     const struct tfc_shape *filter, struct tfc_window *out_window, struct tfc_shape *out);
 
 #endif

@@ -184,11 +184,16 @@ static tfc_status forward_late(struct tfc_kernel_ctx *ctx, const struct conv *c)
   const struct tfc_shape shapes[2] = {ctx->inputs[0]->shape, ctx->inputs[1]->shape};
   const tfc_dtype dtypes[2] = {ctx->inputs[0]->dtype, ctx->inputs[1]->dtype};
   struct tfc_shape y;
-  struct tfc_prepare_ctx base = {
-      .graph = ctx->graph, .node = ctx->node, .input_shapes = shapes, .output_shapes = &y, .input_dtypes = dtypes};
+  struct tfc_window window;
+  struct tfc_prepare_ctx base = {.graph = ctx->graph,
+                                 .node = ctx->node,
+                                 .input_shapes = shapes,
+                                 .output_shapes = &y,
+                                 .input_dtypes = dtypes,
+                                 .window = &window};
   const struct tfc_cpu_prepare p = {.base = &base, .variant = TFC_CONV_FORWARD};
   struct conv now = {0};
-  if (tfc_conv_result(ctx->graph, ctx->node, &shapes[0], &shapes[1], &y) && set_sizes(&p, &now))
+  if (tfc_conv_result(ctx->graph, ctx->node, &shapes[0], &shapes[1], &window, &y) && set_sizes(&p, &now))
     return forward(ctx, &now);
   void *const own = ctx->state;
   ctx->state = c->reference; // this kernel also reports inputs that do not fit
