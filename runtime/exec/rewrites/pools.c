@@ -10,7 +10,7 @@
 enum {
   LEAST_BYTES = 1 << 20,       // of the convolution's result; less stays in the cache
   MOST_FILTER_BYTES = 1 << 19, // so that it stays in the second-level cache
-  MOST_CHANNELS = 8192         // of the convolution's kernel
+  MOST_CHANNELS = 8192         // as many as the kernel takes (MOST_ZEROS of runtime/device/cpu/conv/conv.c)
 };
 
 static bool is_pool(const struct tfc_ir *ir, const struct tfc_ir_op *op) {
