@@ -112,7 +112,7 @@ static void ring(struct bell *b) {
       return;
     }
 }
-// The word as it is after that.
+// Returns the word of the bell with SLEEPS set, for the caller to wait on.
 static uint32_t begin_sleep(struct bell *b) {
   return atomic_fetch_or(&b->word, SLEEPS) | SLEEPS;
 }
