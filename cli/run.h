@@ -58,7 +58,7 @@ TFC_MUST_USE tfc_status run_step(const struct run_setup *setup, const struct tfc
 // Returns the most memory that device `d` held since it was opened. The first device that uses host memory also counts
 // what the host allocated since the session was created (feeds, plans). If the driver does not count, returns the
 // planned memory.
-uint64_t run_setup_peak(const struct run_setup *setup, const struct tfc_plan_info *info, uint32_t d);
+uint64_t run_peak(const struct run_setup *setup, const struct tfc_plan_info *info, uint32_t d);
 // Chooses the type in which GPUs compute products: the flags decide; without one, the placement file does (`said`), so
 // that steps run as they were measured.
 tfc_math run_choose_math(const struct run_options *options, tfc_math said);

@@ -404,7 +404,7 @@ static tfc_status print_json(const struct measurement *m, struct tfc_quartiles q
     const struct tfc_device_info *i = &m->setup->devices.devices[d]->info;
     if (d == 0 || strcmp(label, "measured") == 0) label = i->label;
     json_t *device = json_pack("{s:s, s:s, s:i, s:s, s:I}", "name", i->name, "kind", i->kind, "cores", (int)i->cores,
-                               "label", i->label, "peak_bytes", (json_int_t)run_setup_peak(m->setup, info, d));
+                               "label", i->label, "peak_bytes", (json_int_t)run_peak(m->setup, info, d));
     if (device && info->is_static && info->peak_bytes)
       json_object_set_new(device, "step_bytes", json_integer((json_int_t)info->peak_bytes[d]));
     json_array_append_new(devices, device);
@@ -458,7 +458,7 @@ static void print_text(const struct measurement *m, struct tfc_quartiles q) {
     const struct tfc_device_info *i = &m->setup->devices.devices[d]->info;
     printf("%s (%s, %u cores): ", i->name, i->label, i->cores);
     if (info->is_static) printf("a step needs %s of memory; ", tfc_show_bytes(b, (double)info->peak_bytes[d]));
-    printf("most taken in all: %s\n", tfc_show_bytes(a, (double)run_setup_peak(m->setup, info, d)));
+    printf("most taken in all: %s\n", tfc_show_bytes(a, (double)run_peak(m->setup, info, d)));
   }
 }
 

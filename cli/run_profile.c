@@ -310,7 +310,7 @@ tfc_status run_profile_store(const struct run_profile *r, struct tfc_quartiles q
     // The memory that a step needs, as tfc-place stores it. Without a plan of the step's memory that is not known; then
     // it is the most that the device's allocator has held since the program began, with the initialiser's and kept
     // blocks.
-    const uint64_t peak = info->is_static ? info->peak_bytes[d] : run_setup_peak(r->setup, info, d);
+    const uint64_t peak = info->is_static ? info->peak_bytes[d] : run_peak(r->setup, info, d);
     struct tfc_store_memory memory = {d, peak, !counted && !info->is_static};
     TFC_TRY(s, tfc_store_add_memory(store, key, &memory, 1));
   }

@@ -19,6 +19,7 @@
 
 #include "runtime/base/union_find.h"
 #include "runtime/exec/rewrites/layouts.h"
+#include "runtime/exec/rewrites/layouts_make.h"
 #include "runtime/exec/rewrites/operands.h"
 
 // Assumed, not measured: the time of a launch, and the memory bandwidth of a data-centre GPU, 2 TB/s.

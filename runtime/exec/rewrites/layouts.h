@@ -1,5 +1,4 @@
-// Chains of operations whose images change their layout: layouts.c finds the chains and what they gain, layouts_make.c
-// changes them.
+// Chains of operations whose images change their layout: what layouts.c finds, and layouts_make.h changes.
 #ifndef TFC_RUNTIME_EXEC_REWRITES_LAYOUTS_H
 #define TFC_RUNTIME_EXEC_REWRITES_LAYOUTS_H
 
@@ -75,8 +74,5 @@ const struct tfc_ir_input *tfc_layouts_untransposed(const struct tfc_layouts *l,
 struct tfc_layouts_entry *tfc_layouts_entry_of(struct tfc_layouts *l, uint32_t reader, uint32_t i);
 // Estimates the time of a transposition on a device.
 double tfc_layouts_transposing_us(uint64_t bytes);
-
-// Changes the chains whose gain is above 0.
-TFC_MUST_USE tfc_status tfc_layouts_change(struct tfc_layouts *l);
 
 #endif

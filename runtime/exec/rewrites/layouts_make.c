@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "runtime/base/union_find.h"
-#include "runtime/exec/rewrites/layouts.h"
+#include "runtime/exec/rewrites/layouts_make.h"
 
 // The reverse of tfc_layouts_old.
 static int new_of(int k, bool first) {
