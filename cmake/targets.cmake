@@ -104,7 +104,11 @@ function(tfc_library name)
       DEPENDS ${embedded} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
     list(APPEND sources ${CMAKE_BINARY_DIR}/${name}_embedded.c)
   endif()
-  add_library(tfc_${name} SHARED ${sources})
+  if(TFC_FUZZ) # the fuzzer reads the counters of all linked code after each input, so unused code is not linked
+    add_library(tfc_${name} STATIC ${sources})
+  else()
+    add_library(tfc_${name} SHARED ${sources})
+  endif()
   target_link_libraries(tfc_${name} PRIVATE tfc_options)
   target_link_options(tfc_${name} PRIVATE -Wl,-Bsymbolic-functions ${TFC_PATH_FOR_ALL}) # calls inside a library are direct
   target_link_libraries(tfc_${name} PUBLIC ${TFC_LINK_${name}})
@@ -359,7 +363,9 @@ function(tfc_tests)
   endforeach()
 endfunction()
 
-# The sources are tests/fuzz/<name>_fuzz.c, with a corpus in tests/fuzz/corpus/<name>/
+# The sources are tests/fuzz/<name>_fuzz.c, with a corpus in tests/fuzz/corpus/<name>/. TFC_FUZZ_OPS: those that need the
+# table of ops, whose rows nothing else links.
+set(TFC_FUZZ_OPS graphdef|pbtxt|saved_model|checkpoint_v1|example|op_run)
 function(tfc_fuzzers)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*_fuzz.c)
   foreach(source ${sources})
@@ -368,5 +374,8 @@ function(tfc_fuzzers)
     target_link_libraries(${name} PRIVATE tfc_options tfc_test_common)
     target_compile_options(${name} PRIVATE -O1)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    if(name MATCHES "^(${TFC_FUZZ_OPS})_fuzz$")
+      target_link_libraries(${name} PRIVATE -Wl,--whole-archive tfc_runtime -Wl,--no-whole-archive)
+    endif()
   endforeach()
 endfunction()
