@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# scripts/mutants in a tree of two files and one suite. The suite is made of the first file and runs programs, so the
-# script compiles it again for itself. It looks at nothing of the second file, so it must notice faults of the first
-# file only, whichever fault was tried before.
+# scripts/mutants in a tree of two files and one suite. The suite is made of the first file, which a header of tests
+# includes, and runs programs, so the script compiles it again for itself. It looks at nothing of the second file, so it
+# must notice faults of the first file only, whichever fault was tried before.
 command -v ninja >/dev/null || { echo "SKIPPED: no ninja"; exit 0; }
 tree=$(cd "$(mktemp -d)" && pwd -P)
 trap 'rm -rf "$tree"' EXIT
@@ -18,11 +18,15 @@ END_OF_FILE
 cat >"$tree/placer/search/unseen.c" <<'END_OF_FILE'
 int unseen(int a, int b);
 int unseen(int a, int b) {
+  if (a != b) return a < b ? -1 : 1;
   return a * 5 + b * 7;
 }
 END_OF_FILE
-cat >"$tree/tests/placer/pack_small_test.c" <<'END_OF_FILE'
+cat >"$tree/tests/placer/played.h" <<'END_OF_FILE'
 #include "placer/search/looked_at.c"
+END_OF_FILE
+cat >"$tree/tests/placer/pack_small_test.c" <<'END_OF_FILE'
+#include "tests/placer/played.h"
 // With TFC_BINARY_DIR suites find the programs.
 int main(void) {
   return looked_at(4, 9) != 35;
@@ -65,4 +69,9 @@ check() { # WANTED FILE SAID
 "$tree/scripts/mutants" search --sample 100 >"$tree/said" 2>&1
 check "killed by placer/pack_small_test" placer/search/looked_at.c "$tree/said"
 check survived placer/search/unseen.c "$tree/said"
+# With a < b or a <= b, and with -1 or -2, a comparison says the same.
+if grep -E 'a <= b|-2 : 1|-1 : 2' "$tree/said"; then
+  echo "that changes nothing"
+  fail=1
+fi
 exit $fail
