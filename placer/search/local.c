@@ -80,6 +80,14 @@ static struct trouble pack_units(struct tfc_loads *l, struct tfc_random *r, cons
   return now;
 }
 
+// Draws a unit of `heavy`, mostly one of a device that is too full.
+static uint32_t draw_heavy(const struct tfc_loads *l, struct tfc_random *r, const uint32_t *heavy, uint32_t count) {
+  uint32_t u = heavy[tfc_random_below(r, count)];
+  for (int k = 0; k < 8 && l->memory[l->device[u]] <= l->problem->limit[l->device[u]]; k++)
+    u = heavy[tfc_random_below(r, count)];
+  return u;
+}
+
 bool tfc_local_repair(const struct tfc_problem *p, struct tfc_random *r, tfc_device_id *device, const bool *kept) {
   struct tfc_loads l;
   tfc_status s = tfc_loads_init(&l, p);
@@ -99,9 +107,7 @@ bool tfc_local_repair(const struct tfc_problem *p, struct tfc_random *r, tfc_dev
     // If only memory is short, it pays to try only units that need memory and are on devices that are too full.
     if (!now.missing && heavy_count) {
       patience = 60 * (uint64_t)heavy_count + 20000;
-      u = heavy[tfc_random_below(r, heavy_count)];
-      for (int k = 0; k < 8 && l.memory[l.device[u]] <= p->limit[l.device[u]]; k++)
-        u = heavy[tfc_random_below(r, heavy_count)];
+      u = draw_heavy(&l, r, heavy, heavy_count);
     }
     if (kept && kept[u]) continue;
     tfc_device_id from = l.device[u], to = (tfc_device_id)tfc_random_below(r, p->device_count);

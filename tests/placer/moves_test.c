@@ -40,6 +40,29 @@ static void rig_make(struct rig *r, uint64_t seed, uint32_t nodes, uint32_t devi
   tfc_random_init(&r->a.random, seed);
 }
 
+// The probability with which each unit is drawn as a neighbour of `u`.
+static void chances(const struct tfc_problem *p, uint32_t u, double *out) {
+  double nets = 0;
+  for (uint32_t v = 0; v < p->unit_count; v++) out[v] = 0;
+  for (uint32_t net = 0; net < p->net_count; net++) {
+    const uint32_t from = p->unit[p->graph->producer[p->net_tensor[net]]],
+                   fan = p->net_first[net + 1] - p->net_first[net];
+    if (from == u) nets++;
+    for (uint32_t k = p->net_first[net]; k < p->net_first[net + 1]; k++) {
+      if (from == u) out[p->net_unit[k]] += 1.0 / fan;
+      if (p->net_unit[k] == u) out[from]++, nets++;
+    }
+  }
+  if (!(nets > 0)) out[u] = nets = 1;
+  for (uint32_t v = 0; v < p->unit_count; v++) out[v] /= nets;
+}
+
+// Whether something with this probability came so often in so many rounds; five standard deviations are allowed.
+static void assert_often(uint32_t came, uint32_t rounds, double probability) {
+  const double wanted = probability * rounds, off = 5 * sqrt(wanted * (1 - probability)) + 1;
+  if (!(fabs(came - wanted) <= off)) fail_msg("%u of %u, not %.0f +- %.0f", came, rounds, wanted, off);
+}
+
 // A neighbour of a unit is drawn in two steps: first one of the nets that the unit reads or makes, all with equal
 // probability; then the producer of that net or, if the unit itself makes it, one of its readers.
 static void neighbours(void **state) {
@@ -50,19 +73,10 @@ static void neighbours(void **state) {
     rig_make(&r, seed, 24, 3, 0);
     const struct tfc_problem *p = r.a.p;
     for (uint32_t u = 0; u < p->unit_count; u += 5) {
-      double expected[64] = {0}, often[64] = {0}, nets = 0;
-      for (uint32_t net = 0; net < p->net_count; net++) {
-        const uint32_t from = p->unit[p->graph->producer[p->net_tensor[net]]],
-                       fan = p->net_first[net + 1] - p->net_first[net];
-        if (from == u) nets++;
-        for (uint32_t k = p->net_first[net]; k < p->net_first[net + 1]; k++) {
-          if (from == u) expected[p->net_unit[k]] += 1.0 / fan;
-          if (p->net_unit[k] == u) expected[from]++, nets++;
-        }
-      }
-      if (!(nets > 0)) expected[u] = nets = 1;
+      double expected[64], often[64] = {0};
+      chances(p, u, expected);
       for (int k = 0; k < rounds; k++) often[neighbour(&r.a, u)] += 1.0 / rounds;
-      for (uint32_t v = 0; v < p->unit_count; v++) assert_true(fabs(often[v] - expected[v] / nets) < 0.04);
+      for (uint32_t v = 0; v < p->unit_count; v++) assert_true(fabs(often[v] - expected[v]) < 0.04);
     }
     instance_free(&r.instance);
   }
@@ -186,7 +200,218 @@ static void proposals(void **state) {
       assert_true(a->device == r.device[b->unit] && b->device == r.device[a->unit]);
     }
   }
-  assert_true(whole > 3000 && two > 200 && two < 800);
+  assert_true(whole > 3000);
+  // One of five moves is an exchange with the cluster of a neighbour of the cluster's first unit; if that is the same
+  // cluster, with any. Two of one device cannot change places.
+  double exchanged = 0;
+  for (uint32_t c = 0; c < 8; c++) {
+    double near[64], with[8] = {0};
+    chances(p, c, near);
+    for (uint32_t v = 0; v < p->unit_count; v++) with[cluster[v]] += near[v];
+    for (uint32_t e = 0; e < 8; e++)
+      if (e % 3 != c % 3) exchanged += (with[e] + with[c] / 8) / 8 / 5;
+  }
+  assert_often(two, 4000, exchanged);
+  instance_free(&r.instance);
+}
+
+// Of 16 moves of single units, `regions` take a region, 3 exchange two units (2, if the number of regions is given),
+// and without orders one more takes a region. Half of the exchanges are with a neighbour and half with any unit; if
+// that one is on the same device, any unit is drawn once more.
+static void how_often_units_change_places(void **state) {
+  (void)state;
+  struct rig r;
+  enum { rounds = 200000 };
+  for (uint32_t regions = 0; regions <= 7; regions += 7)
+    for (int orders = 0; orders < 2; orders++) {
+      static uint32_t times[64][64];
+      rig_make(&r, 21, 30, 3, 0);
+      const struct tfc_problem *p = r.a.p;
+      const uint32_t n = p->unit_count;
+      memset(times, 0, sizeof times);
+      r.o.regions = regions, r.o.orders = orders;
+      for (uint32_t k = 0; k < rounds; k++) {
+        propose(&r.a);
+        if (r.a.move_count == 2 && r.moves[0].device == r.device[r.moves[1].unit] &&
+            r.moves[1].device == r.device[r.moves[0].unit])
+          times[r.moves[0].unit][r.moves[1].unit]++;
+      }
+      // each region has a stamp of its own
+      assert_often(r.a.stamp, rounds, ((regions ? regions : 3) + !orders) / 16.0);
+      for (uint32_t u = 0; u < n; u++) {
+        double near[64], same = 0, beside_it = 0, elsewhere = 0;
+        uint32_t came_beside = 0, came_elsewhere = 0;
+        chances(p, u, near);
+        for (uint32_t v = 0; v < n; v++)
+          if (r.device[v] == r.device[u]) same += 0.5 * near[v] + 0.5 / n;
+        for (uint32_t v = 0; v < n; v++) {
+          if (r.device[v] == r.device[u]) continue;
+          const double chance = (regions ? 2 : 3) / 16.0 / n * (0.5 * near[v] + 0.5 / n + same / n);
+          *(near[v] > 0 ? &beside_it : &elsewhere) += chance;
+          *(near[v] > 0 ? &came_beside : &came_elsewhere) += times[u][v];
+        }
+        assert_often(came_beside, rounds, beside_it), assert_often(came_elsewhere, rounds, elsewhere);
+      }
+      instance_free(&r.instance);
+    }
+}
+
+// One of 16 moves exchanges the precedence of an operation with that of another one of its device: half of the time one
+// two steps away along the edges, otherwise any; up to four are drawn until one is on the device.
+static void how_often_precedences_change(void **state) {
+  (void)state;
+  struct rig r;
+  enum { rounds = 400000 };
+  static uint32_t times[64][64];
+  static double near[64][64];
+  rig_make(&r, 23, 20, 2, 0);
+  const struct tfc_problem *p = r.a.p;
+  const uint32_t n = p->unit_count;
+  assert_int_equal(n, p->node_count);
+  r.o.orders = true;
+  for (uint32_t k = 0; k < rounds; k++) {
+    propose(&r.a);
+    if (r.a.swap_count) times[p->unit[r.a.swaps[0]]][p->unit[r.a.swaps[1]]]++;
+  }
+  for (uint32_t u = 0; u < n; u++) chances(p, u, near[u]);
+  for (uint32_t u = 0; u < n; u++) {
+    double draw[64], fails = 1, all = 0, beside_it = 0;
+    uint32_t came = 0, came_beside = 0;
+    for (uint32_t v = 0; v < n; v++) {
+      draw[v] = 0.5 / n;
+      for (uint32_t w = 0; w < n; w++) draw[v] += 0.5 * near[u][w] * near[w][v];
+      if (v != u && r.device[v] == r.device[u]) fails -= draw[v];
+    }
+    for (uint32_t v = 0; v < n; v++) {
+      if (v == u || r.device[v] != r.device[u]) continue;
+      const double chance = draw[v] * (1 + fails + fails * fails + fails * fails * fails) / 16 / n;
+      all += chance, came += times[u][v];
+      if (draw[v] > 0.51 / n) beside_it += chance, came_beside += times[u][v];
+    }
+    assert_often(came, rounds, all), assert_often(came_beside, rounds, beside_it);
+  }
+  instance_free(&r.instance);
+}
+
+// Moves that begin at critical operations: with this probability a move does, and each is as likely as the others. One
+// of 16 puts such an operation ahead of the one that runs before it on its device, or ahead of an earlier one that
+// began after the operation's inputs had come: each earlier one with half the probability.
+static void critical_operations(void **state) {
+  (void)state;
+  struct rig r;
+  enum { rounds = 200000, CHAIN = 6 };
+  rig_make(&r, 31, 20, 3, 0);
+  const struct tfc_problem *p = r.a.p;
+  uint32_t critical[4] = {2, 5, 7, 11}, before[64], node, times[64] = {0}, none = 0;
+  int64_t start[64] = {0}, arrival[64] = {0};
+  r.a.slack = (struct tfc_slack){.critical = critical, .count = 4, .before = before};
+  r.a.start = start, r.a.arrival = arrival;
+  r.o.critical = 0.3, r.o.orders = true;
+  for (uint32_t k = 0; k < rounds; k++) {
+    const uint32_t u = any_unit(&r.a, &node);
+    if (node == TFC_NONE)
+      none++;
+    else
+      assert_int_equal(u, p->unit[node]), times[node]++;
+  }
+  assert_often(none, rounds, 0.7);
+  for (int k = 0; k < 4; k++) assert_often(times[critical[k]], rounds, 0.3 / 4);
+  // Node k of the chain runs from 10 k to 10 k + 10, and the last one is critical.
+  for (uint32_t k = 0; k < p->node_count; k++) before[k] = TFC_NONE;
+  for (uint32_t k = 0; k < CHAIN; k++) start[k] = 10 * k, before[k] = k ? k - 1 : TFC_NONE;
+  critical[0] = CHAIN - 1, r.a.slack.count = 1, r.o.critical = 1;
+  static const struct {
+    int64_t arrival;
+    double chance[CHAIN];                 // of each to be the one that it is put ahead of
+  } cases[] = {{50, {0, 0, 0, 0, 1}},     // it did not wait
+               {31, {0, 0, 0, 0, 1}},     // it waited for one and the rest of another
+               {30, {0, 0, 0, 0.5, 0.5}}, // for just two
+               {11, {0, 0, 0.25, 0.25, 0.5}},
+               {0, {0.0625, 0.0625, 0.125, 0.25, 0.5}}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    uint32_t ahead[64] = {0};
+    arrival[CHAIN - 1] = cases[k].arrival;
+    for (uint32_t round = 0; round < rounds / 4; round++) {
+      propose(&r.a);
+      if (r.a.swap_count) {
+        assert_true(r.a.swap_count == 1 && r.a.swaps[0] == CHAIN - 1 && !r.a.move_count);
+        ahead[r.a.swaps[1]]++;
+      } else { // all others move the unit, too
+        bool own = false;
+        for (uint32_t i = 0; i < r.a.move_count; i++) own = own || r.moves[i].unit == p->unit[CHAIN - 1];
+        assert_true(own || !r.a.move_count);
+      }
+    }
+    for (uint32_t m = 0; m < p->node_count; m++)
+      assert_often(ahead[m], rounds / 4, m < CHAIN ? cases[k].chance[m] / 16 : 0);
+  }
+  critical[0] = 0; // nothing runs before it
+  for (uint32_t round = 0; round < rounds / 4; round++) {
+    propose(&r.a);
+    assert_int_equal(r.a.swap_count, 0);
+  }
+  instance_free(&r.instance);
+}
+
+// Units of one kind move together: a unit and some that come right before and after it in the kind, of which those on
+// its device move. As often more are taken before it as after it, and large numbers are as likely as small ones.
+static void kinds_move(void **state) {
+  (void)state;
+  struct rig r;
+  enum { rounds = 20000, UNITS = 63, OTHERS = 4, MIDDLE = 33 };
+  rig_make(&r, 37, UNITS, 3, 0);
+  assert_int_equal(r.a.p->unit_count, UNITS);
+  // The first four units are a kind of their own, the others, from the last to the first, another one.
+  uint32_t of[UNITS], first[] = {0, OTHERS, UNITS}, unit[UNITS], at[UNITS];
+  for (uint32_t k = 0; k < UNITS; k++) {
+    unit[k] = k < OTHERS ? k : UNITS - 1 - (k - OTHERS);
+    of[unit[k]] = k >= OTHERS, at[unit[k]] = k;
+  }
+  r.a.kinds = (struct tfc_kinds){2, of, first, unit, at};
+  uint32_t earlier = 0, later = 0, few = 0, whole = 0, came[UNITS] = {0};
+  for (int split = 0; split < 2; split++) {
+    for (uint32_t u = 0; u < UNITS; u++) r.device[u] = (tfc_device_id)(split ? u % 2 : 0);
+    for (uint32_t k = 0; k < rounds; k++) {
+      const uint32_t u = unit[MIDDLE];
+      uint32_t least = UNITS, most = 0;
+      r.a.move_count = 0;
+      move_kind(&r.a, u);
+      assert_true(r.a.move_count > 0);
+      for (uint32_t m = 0; m < r.a.move_count; m++) {
+        const uint32_t v = r.moves[m].unit, here = at[v];
+        assert_true(of[v] == 1 && r.device[v] == r.device[u]);
+        assert_true(r.moves[m].device == r.moves[0].device && r.moves[m].device != r.device[u]);
+        assert_true(!m || here > at[r.moves[m - 1].unit]);
+        least = here < least ? here : least, most = here > most ? here : most;
+        if (!split) came[here]++;
+      }
+      assert_true(least <= MIDDLE && most >= MIDDLE);
+      assert_int_equal(r.a.move_count, (most - least) / (split ? 2 : 1) + 1); // all of the device in between
+      if (split) continue;
+      // 29 units of the kind come before it and 29 after it; those that reach an end of the kind are cut off there
+      if (least > OTHERS && most < UNITS - 1)
+        earlier += MIDDLE - least > most - MIDDLE, later += MIDDLE - least < most - MIDDLE;
+      few += r.a.move_count <= 10, whole += r.a.move_count == UNITS - OTHERS;
+    }
+  }
+  assert_often(earlier, earlier + later, 0.5);
+  // A number drawn evenly on a logarithmic scale from 2 to 118 is at most 10 with this probability.
+  assert_often(few, rounds, log(11 / 2.0) / log(59));
+  assert_true(whole > 0);
+  for (uint32_t k = 0; k < UNITS; k++) assert_true(k < OTHERS ? came[k] == 0 : came[k] > 0);
+  // As one of the moves of single units: the four last of 16, if there are kinds.
+  uint32_t kinds = 0;
+  for (uint32_t u = 0; u < UNITS; u++) r.device[u] = 0, of[u] = 0; // all units are of the first kind: it has four
+  for (uint32_t k = 0; k < UNITS; k++) at[k] = 0;
+  for (uint32_t k = 0; k < rounds; k++) {
+    const uint32_t stamp = r.a.stamp;
+    propose(&r.a);
+    bool others = r.a.stamp == stamp && r.a.move_count > 0; // all that move are among the first four
+    for (uint32_t m = 0; m < r.a.move_count; m++) others = others && r.moves[m].unit < OTHERS;
+    kinds += others;
+  }
+  // 5 of the other 12 move one unit, which may be one of the four
+  assert_often(kinds, rounds, (4 + 5.0 * OTHERS / UNITS) / 16);
   instance_free(&r.instance);
 }
 
@@ -258,8 +483,15 @@ static void small_optima(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(neighbours),   cmocka_unit_test(devices),
-                                     cmocka_unit_test(regions),      cmocka_unit_test(proposals),
-                                     cmocka_unit_test(temperatures), cmocka_unit_test(small_optima)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(neighbours),
+                                     cmocka_unit_test(devices),
+                                     cmocka_unit_test(regions),
+                                     cmocka_unit_test(proposals),
+                                     cmocka_unit_test(how_often_units_change_places),
+                                     cmocka_unit_test(how_often_precedences_change),
+                                     cmocka_unit_test(critical_operations),
+                                     cmocka_unit_test(kinds_move),
+                                     cmocka_unit_test(temperatures),
+                                     cmocka_unit_test(small_optima)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "placer/search/elite.h"
 #include "placer/search/lns.c"
+#include "placer/search/local.c"
 #include "placer/search/parts.h"
 #include "tests/placer/instances.h"
 
@@ -439,10 +440,47 @@ static void repairs(void **state) {
   assert_true(tried > 20 && repaired * 10 >= tried * 9);
 }
 
+// If only memory is short, a repair takes a unit from a device that is too full; one that is just full counts as one
+// with room. A unit of such a device comes only if nine draws in a row were of such a device.
+static void drawing_heavy_units(void **state) {
+  (void)state;
+  enum { ROUNDS = 100000 };
+  struct instance i =
+      parsed("{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"a\"], \"nodes\": ["
+             "{\"name\": \"n0\", \"time_us\": {\"a\": 1}, \"memory\": 10}, {\"name\": \"n1\", \"time_us\": {\"a\": 1}},"
+             "{\"name\": \"n2\", \"time_us\": {\"a\": 1}, \"memory\": 10},"
+             "{\"name\": \"n3\", \"time_us\": {\"a\": 1}, \"memory\": 10},"
+             "{\"name\": \"n4\", \"time_us\": {\"a\": 1}, \"memory\": 10}], \"edges\": []}",
+             "format: tfc-machine\nversion: 1\ndevices:\n  - {name: 'a:0', kind: a, memory: 20}\n"
+             "  - {name: 'a:1', kind: a, memory: 15}\nlinks:\n  - {from: '*', to: '*'}\n");
+  const uint32_t heavy[] = {0, 2, 3, 4};
+  const tfc_device_id device[] = {0, 0, 1, 0, 1};
+  uint32_t full = 0, second = 0;
+  struct tfc_loads l;
+  struct tfc_random r;
+  tfc_random_init(&r, 8);
+  assert_ok(tfc_loads_init(&l, i.problem));
+  tfc_loads_reset(&l, device);
+  for (int k = 0; k < ROUNDS; k++) {
+    const uint32_t u = draw_heavy(&l, &r, heavy, 4);
+    assert_true(u < 5 && u != 1);
+    full += device[u] == 0, second += u == 2;
+  }
+  assert_in_range(full, 130, 260);       // 195 of 100,000 are one in 2^9; five standard deviations of 14
+  assert_in_range(second, 49000, 50800); // half of the others
+  tfc_loads_deinit(&l);
+  instance_free(&i);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(chosen_units), cmocka_unit_test(large_neighbourhoods),
-                                     cmocka_unit_test(elites),       cmocka_unit_test(varied_elites),
-                                     cmocka_unit_test(spreading),    cmocka_unit_test(meters),
-                                     cmocka_unit_test(settling),     cmocka_unit_test(repairs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(chosen_units),
+                                     cmocka_unit_test(large_neighbourhoods),
+                                     cmocka_unit_test(elites),
+                                     cmocka_unit_test(varied_elites),
+                                     cmocka_unit_test(spreading),
+                                     cmocka_unit_test(meters),
+                                     cmocka_unit_test(settling),
+                                     cmocka_unit_test(repairs),
+                                     cmocka_unit_test(drawing_heavy_units)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

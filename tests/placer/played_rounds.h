@@ -3,6 +3,7 @@
 #ifndef TFC_TESTS_PLACER_PLAYED_ROUNDS_H
 #define TFC_TESTS_PLACER_PLAYED_ROUNDS_H
 
+#include "placer/exact/ilp.h"
 #include "placer/search/local.h"
 #include "placer/search/search_job.h"
 #include "tests/placer/instances.h"
@@ -58,10 +59,36 @@ static tfc_status watched_settle(const struct tfc_problem *p, struct tfc_simulat
   return tfc_local_settle_within(p, sim, most, s, out, evaluations);
 }
 
+// What the integer program is asked, and what it answers.
+static struct {
+  uint32_t asked, count;
+  double seconds;
+  bool alone, cancels;           // each unit is a cluster of its own; it can be cancelled
+  bool begins;                   // it is given a placement,
+  tfc_device_id begins_at;       // with the first unit there
+  struct tfc_ilp_answer answers; // the placement has all units on the first device
+  const char *fails;
+} solver;
+static tfc_status play_program(const struct tfc_problem *p, const uint32_t *cluster, uint32_t count,
+                               const struct tfc_program_limits *limits, const tfc_device_id *start,
+                               tfc_device_id *device, struct tfc_ilp_answer *out) {
+  solver.asked++, solver.count = count, solver.seconds = limits->seconds, solver.cancels = limits->cancel != NULL;
+  solver.alone = true;
+  for (uint32_t u = 0; u < p->unit_count; u++) solver.alone = solver.alone && cluster[u] == u;
+  solver.begins = start != NULL;
+  if (start) solver.begins_at = start[0];
+  if (solver.fails) return tfc_status_make(TFC_INTERNAL, "%s", solver.fails);
+  *out = solver.answers;
+  if (out->found) memset(device, 0, sizeof *device * p->unit_count);
+  return NULL;
+}
+
 #define tfc_search_job_run play_job
 #define tfc_local_settle_within watched_settle
+#define tfc_ilp_solve play_program
 #include "placer/search/rollouts.c"
 #include "placer/search/search.c"
+#undef tfc_ilp_solve
 #undef tfc_local_settle_within
 #undef tfc_search_job_run
 

@@ -283,6 +283,124 @@ static void test_cancelled(void **state) {
   instance_free(&i);
 }
 
+// --- the integer program -------------------------------------------------------------------------------------------
+
+// A search with four seconds left or more asks it, with half of the time, on another thread; it begins at the best
+// placement on one device, if that fits.
+static void test_program_is_asked(void **state) {
+  (void)state;
+  struct instance i = three_devices(false);
+  struct tfc_search_outcome out = {0};
+  for (int k = 0; k < 4; k++) {
+    const bool one_device = k == 3;
+    const struct tfc_search_options options = {.seconds = k == 0 ? 3.9 : k == 1 ? 4.4 : 20, .seed = 1, .threads = 1};
+    struct tfc_problem *alone = NULL;
+    struct tfc_machine *machine = NULL;
+    struct tfc_link l = tfc_link_default();
+    memset(&solver, 0, sizeof solver);
+    solver.answers.bound = 40000000;
+    if (one_device) {
+      machine = even_machine(1, NULL, &l);
+      machine->devices[0].kind = TFC_STR("a");
+      MUST(tfc_problem_create(i.graph, machine, TFC_OBJECTIVE_STEP, &alone));
+    }
+    assert_ok(tfc_search(one_device ? alone : i.problem, &options, &out));
+    assert_int_equal(solver.asked, k == 1 || k == 2);
+    if (solver.asked) {
+      assert_true(solver.count == 3 && solver.alone && solver.cancels);
+      assert_true(solver.seconds > 0.4 * options.seconds && solver.seconds <= 0.5 * options.seconds);
+      assert_true(solver.begins && solver.begins_at == 0); // 60 us: a:0 is the fastest
+      // Its bound shows that the best of all placements is the best, which the search has found by then.
+      assert_true(out.value == 40000000 && out.optimal && out.bound.each[TFC_BOUND_ILP] == 40000000);
+    }
+    tfc_search_outcome_deinit(&out);
+    tfc_problem_free(alone);
+    tfc_machine_free(machine);
+  }
+  instance_free(&i);
+  // With little memory only the last device has room for all, with too little none has.
+  for (int none = 0; none < 2; none++) {
+    i = three_devices(true);
+    if (none) i.machine->devices[2].memory = 29;
+    struct tfc_problem *p = NULL;
+    MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &p));
+    const struct tfc_search_options options = {.seconds = 1};
+    struct tfc_finder f = {.p = p, .o = &options, .out = &out, .threads = 1};
+    tfc_device_id device[4] = {9, 9, 9, 9};
+    struct program_thread t = {.f = &f, .seconds = 7, .device = device};
+    memset(&solver, 0, sizeof solver);
+    solver.answers = (struct tfc_ilp_answer){.found = true, .bound = 5};
+    assert_null(run_program(&t));
+    assert_true(atomic_load(&t.done) && solver.asked == 1 && solver.seconds >= 7 && solver.seconds <= 7);
+    assert_true(solver.begins == !none && (none || solver.begins_at == 2));
+    assert_true(t.answer.bound == 5 && !t.status && device[2] == 0 && device[3] == 9);
+    solver.fails = "no solver";
+    assert_null(run_program(&t));
+    assert_fails(t.status, TFC_INTERNAL, "no solver");
+    tfc_problem_free(p);
+    instance_free(&i);
+  }
+}
+
+static void *nothing(void *unused) {
+  return unused;
+}
+
+// What it says when the search is over: a bound that may be higher, and a placement that may be better. A failure is
+// no error of the search.
+static void test_end_of_the_program(void **state) {
+  (void)state;
+  struct instance i = three_devices(false);
+  const struct tfc_search_options options = {.seed = 1};
+  static const struct {
+    bool begun, fails, found;
+    int64_t bound, best; // best: the value of the search's placement; 0: it has none
+    int64_t then_bound, then_each, then_value;
+  } cases[] = {{false, false, true, 50, 0, 10, 3, 0},
+               {true, true, true, 50, 0, 10, 3, 0},
+               {true, false, false, 50, 0, 50, 50, 0},
+               {true, false, false, 9, 70000000, 10, 9, 70000000},
+               {true, false, true, 11, 70000000, 11, 11, 60000000},
+               {true, false, true, 10, 50000000, 10, 10, 50000000},
+               {true, false, true, 60000000, 0, 60000000, 60000000, 60000000}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+    for (uint64_t limit = 0; limit < 3; limit++) {
+      struct tfc_search_outcome out = {.value = TFC_TIME_MAX, .evaluations = 100};
+      struct tfc_finder f = {
+          .p = i.problem, .o = &options, .out = &out, .course.best = TFC_SCORE_NONE, .shown = TFC_SCORE_NONE};
+      tfc_device_id device[4] = {0};
+      struct program_thread t = {.f = &f, .device = device, .started = cases[k].begun};
+      pthread_mutex_init(&f.lock, NULL);
+      f.limit = limit ? 100 + limit : 0;
+      out.bound.value = 10, out.bound.kind = TFC_BOUND_WORK, out.bound.each[TFC_BOUND_ILP] = 3;
+      if (cases[k].best) {
+        struct tfc_solution s = {0};
+        MUST(tfc_solution_init(&s, i.problem));
+        MUST(tfc_finder_keep(&f, &s, (struct tfc_score){0, cases[k].best}, "other"));
+        tfc_solution_deinit(&s);
+      }
+      t.answer = (struct tfc_ilp_answer){.found = cases[k].found, .bound = cases[k].bound};
+      if (cases[k].fails) t.status = tfc_status_make(TFC_INTERNAL, "no solver");
+      if (t.started) assert_int_equal(pthread_create(&t.thread, NULL, nothing, NULL), 0);
+      assert_ok(finish_program(&f, &t));
+      assert_true(!t.started && !t.status);
+      assert_int_equal(out.bound.value, cases[k].then_bound);
+      assert_int_equal(out.bound.kind, cases[k].then_bound > 10 ? TFC_BOUND_ILP : TFC_BOUND_WORK);
+      assert_int_equal(out.bound.each[TFC_BOUND_ILP], cases[k].then_each);
+      assert_int_equal(out.value, cases[k].then_value ? cases[k].then_value : TFC_TIME_MAX);
+      if (out.value == TFC_TIME_MAX)
+        assert_null(out.best.device);
+      else
+        assert_string_equal(out.algorithm, out.value == 60000000 ? "ilp" : "other");
+      // the placement is tried without an order and with a new one, as far as evaluations are left
+      const bool tried = cases[k].begun && !cases[k].fails && cases[k].found;
+      assert_int_equal(out.evaluations, 100 + (!tried ? 0 : limit == 1 ? 1 : 2));
+      pthread_mutex_destroy(&f.lock);
+      tfc_search_outcome_deinit(&out);
+    }
+  instance_free(&i);
+}
+
 // --- parts ---------------------------------------------------------------------------------------------------------
 
 static void test_accounts(void **state) {
@@ -474,6 +592,8 @@ int main(void) {
                                      cmocka_unit_test(test_other_searches),
                                      cmocka_unit_test(test_named),
                                      cmocka_unit_test(test_cancelled),
+                                     cmocka_unit_test(test_program_is_asked),
+                                     cmocka_unit_test(test_end_of_the_program),
                                      cmocka_unit_test(test_accounts),
                                      cmocka_unit_test(test_valleys)};
   return cmocka_run_group_tests(tests, NULL, NULL);
