@@ -9,7 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/exec/session.h"
+#include "tests/common/caught.h"
+
+// The operations for which there was no kernel, or only a plain one; NULL: those of the plan.
+static const struct tfc_plan_fallback *chosen;
+static uint32_t chosen_count;
+static uint32_t fallbacks_here(const struct tfc_plan *plan, struct tfc_plan_fallback *out, uint32_t capacity) {
+  if (!chosen) return tfc_plan_fallbacks(plan, out, capacity);
+  for (uint32_t i = 0; i < capacity && i < chosen_count; i++) out[i] = chosen[i];
+  return chosen_count;
+}
+#define tfc_plan_fallbacks fallbacks_here
 #include "cli/run_measure.c"
+#undef tfc_plan_fallbacks
 #include "tests/common/close.h"
 #include "tests/common/command.h"
 #include "tests/common/folder.h"
@@ -99,6 +112,71 @@ static void test_cost_of_fallbacks(void **state) {
   assert_true(isnan(cost_of(&m, &(struct tfc_plan_fallback){.node = 5, .device = 1})));
   for (size_t i = 0; i < 3; i++) tfc_step_profile_deinit(&m.recorded.profiles.data[i]);
   tfc_array_free(&m.recorded.profiles);
+}
+
+static struct test_caught caught;
+static void test_fallbacks_are_listed(void **state) {
+  (void)state;
+  struct tfc_node nodes[] = {{.name = TFC_STR("x"), .op = TFC_STR("Placeholder")},
+                             {.name = TFC_STR("near"), .op = TFC_STR("NearestNeighbors")},
+                             {.name = TFC_STR("sum"), .op = TFC_STR("Sum")}};
+  struct tfc_graph g = {.nodes = nodes, .node_count = 3};
+  struct tfc_device device[2] = {{.info.name = "gpu:0"}, {.info.name = "gpu:1"}}, *devices[] = {&device[0], &device[1]};
+  struct run_setup setup = {.graph = &g, .devices = {.devices = devices, .count = 2}};
+  struct measurement m = {.setup = &setup};
+  struct tfc_step_profile p = {0};
+  static const struct tfc_plan_fallback two[] = {{1, 1, false, "no kernel"}, {2, 0, true, "too large"}};
+  assert_true(
+      tfc_array_push(&p.ops, (struct tfc_profile_op){.node = 1, .device = 1, .duration_ns = 2500, .dispatch_ns = -1}));
+  assert_true(tfc_array_push(&m.recorded.profiles, p));
+  chosen = two;
+  // As text: how many run on the host, and then each, with its time if that is known.
+  for (chosen_count = 0; chosen_count < 3; chosen_count++) {
+    test_catch(&caught, stdout);
+    assert_ok(list_fallbacks(&m, NULL));
+    test_caught_end(&caught);
+    char expected[400];
+    snprintf(expected, sizeof expected, "%s%s",
+             chosen_count ? "1 operations ran on the host for want of a kernel:\n"
+                            "  near (NearestNeighbors) of gpu:1, 2.50 us: no kernel\n"
+                          : "",
+             chosen_count == 2 ? "sum (Sum) of gpu:0 runs by a plainer kernel, because a library declined: too large\n"
+                               : "");
+    assert_string_equal(caught.text, expected);
+    json_t *document = json_object(), *wanted = json_array();
+    test_catch(&caught, stdout);
+    assert_ok(list_fallbacks(&m, document));
+    test_caught_end(&caught);
+    assert_string_equal(caught.text, "");
+    if (chosen_count)
+      json_array_append_new(wanted,
+                            json_pack("{s:s, s:s, s:s, s:s, s:s, s:f}", "node", "near", "op", "NearestNeighbors",
+                                      "device", "gpu:1", "runs", "host", "reason", "no kernel", "median_us", 2.5));
+    if (chosen_count == 2)
+      json_array_append_new(wanted, json_pack("{s:s, s:s, s:s, s:s, s:s, s:n}", "node", "sum", "op", "Sum", "device",
+                                              "gpu:0", "runs", "plain kernel", "reason", "too large", "median_us"));
+    assert_int_equal(json_object_size(document), 1);
+    assert_true(json_equal(json_object_get(document, "fallbacks"), wanted));
+    json_decref(document), json_decref(wanted);
+  }
+  chosen = NULL;
+  tfc_step_profile_deinit(&m.recorded.profiles.data[0]);
+  tfc_array_free(&m.recorded.profiles);
+}
+
+// The first device that computes with rounded numbers says how.
+static void test_math(void **state) {
+  (void)state;
+  struct tfc_device device[3] = {{.info.math = ""}, {.info.math = "tf32"}, {.info.math = "bf16"}},
+                    *devices[] = {&device[0], &device[1], &device[2]};
+  struct run_setup setup = {.devices = {.devices = devices}};
+  for (uint32_t count = 0; count < 4; count++) {
+    setup.devices.count = count;
+    if (count < 2)
+      assert_null(run_math(&setup));
+    else
+      assert_string_equal(run_math(&setup), "tf32");
+  }
 }
 
 // --- a run -----------------------------------------------------------------------------------------------------------
@@ -266,6 +344,8 @@ int main(void) {
                                      cmocka_unit_test(test_cost_of_tracing),
                                      cmocka_unit_test(test_warmup),
                                      cmocka_unit_test(test_cost_of_fallbacks),
+                                     cmocka_unit_test(test_fallbacks_are_listed),
+                                     cmocka_unit_test(test_math),
                                      cmocka_unit_test(test_run),
                                      cmocka_unit_test(test_text)};
   return cmocka_run_group_tests(tests, set_up, tear_down);

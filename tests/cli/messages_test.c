@@ -2,6 +2,7 @@
 // and how processes of one host divide its cores.
 #include "tests/common/test.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +189,65 @@ static void test_log(void **state) {
   FILE *file = tmpfile();
   assert_string_equal(tfc_paint(file, "1"), ""); // a file has no colours
   fclose(file);
+}
+
+// Says it with a terminal of its own as stderr; *out_text: what the terminal got, with ends of lines as they were
+// written.
+static bool on_terminal(void (*say)(void), char *out_text, size_t size) {
+  const int end = posix_openpt(O_RDWR | O_NOCTTY);
+  const char *name = end >= 0 && grantpt(end) == 0 && unlockpt(end) == 0 ? ptsname(end) : NULL;
+  const int terminal = name ? open(name, O_RDWR | O_NOCTTY) : -1;
+  size_t used = 0;
+  if (terminal < 0) return false;
+  fflush(stderr);
+  const int kept = dup(STDERR_FILENO);
+  dup2(terminal, STDERR_FILENO);
+  say();
+  fputs("\nEND\n", stderr);
+  fflush(stderr);
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+  for (char c; used + 1 < size && !(used > 4 && memcmp(out_text + used - 5, "\nEND\n", 5) == 0);) {
+    if (read(end, &c, 1) != 1) break;
+    if (c != '\r') out_text[used++] = c;
+  }
+  close(terminal), close(end);
+  assert_true(used > 5);
+  out_text[used - 5] = 0;
+  return true;
+}
+// 100 characters of ten words.
+#define TEN "word01___ word02___ word03___ word04___ word05___ word06___ word07___ word08___ word09___ word10__."
+static void say_much(void) {
+  tfc_warn("%s", TEN);                              // "warning: " and seven words are 78 characters
+  tfc_warn("a line\n\n    %s\nthe last line", TEN); // four blanks and seven words are 73, six and seven are 75
+  tfc_say("%s", TEN);                               // eight words are 79
+  tfc_log(TFC_LOG_ERROR, "%s", TEN);
+}
+// On a terminal, long lines are broken between words, and go on with two blanks more than they begin with. Errors stay
+// whole; elsewhere everything does.
+static void test_long_messages(void **state) {
+  (void)state;
+  static const char apart[] =
+      "warning: word01___ word02___ word03___ word04___ word05___ word06___ word07___\n  word08___ word09___ "
+      "word10__.\n"
+      "warning: a line\n\n    word01___ word02___ word03___ word04___ word05___ word06___ word07___\n"
+      "      word08___ word09___ word10__.\nthe last line\n"
+      "word01___ word02___ word03___ word04___ word05___ word06___ word07___ word08___\n  word09___ word10__.\n"
+      "error: " TEN "\n";
+  static const char whole[] =
+      "warning: " TEN "\nwarning: a line\n\n    " TEN "\nthe last line\n" TEN "\nerror: " TEN "\n";
+  char text[2000];
+  test_program_start("tfc-test");
+  tfc_program_set_output(false, false, TFC_COLOR_NEVER);
+  catch_begin(stderr);
+  say_much();
+  assert_string_equal(catch_end(), whole);
+  if (!on_terminal(say_much, text, sizeof text)) {
+    print_message("this system has no pseudo-terminals\n");
+    skip();
+  }
+  assert_string_equal(text, apart);
 }
 
 // --- progress ------------------------------------------------------------------------------------------------------
@@ -424,6 +484,7 @@ int main(void) {
                                      cmocka_unit_test(test_kernels_fit_the_processor),
                                      cmocka_unit_test(test_paragraph),
                                      cmocka_unit_test(test_log),
+                                     cmocka_unit_test(test_long_messages),
                                      cmocka_unit_test(test_progress),
                                      cmocka_unit_test(test_descriptions),
                                      cmocka_unit_test(test_cores),

@@ -19,9 +19,12 @@
 // --- Stand-ins -------------------------------------------------------------------------------------------------------
 
 static tfc_status (*stand_in)(const struct tfc_job_options *o, struct tfc_job_outcome *to);
+static int jobs; // that were run
 static tfc_status job_here(const struct tfc_job_options *o, struct tfc_job_outcome *to) {
   *to = (struct tfc_job_outcome){.bound_us = NAN, .tau = NAN, .trace_overhead = NAN};
-  printf("a library prints\n"); // only results go to stdout
+  printf("a library prints\n");   // only results go to stdout
+  assert_int_equal(forgotten, 0); // as long as the job runs, a signal lets it end
+  jobs++;
   return stand_in(o, to);
 }
 static tfc_status explain_here(struct tfc_store *store, int64_t run, struct tfc_text *to) {
@@ -66,11 +69,12 @@ static struct place_options options(void) {
                                 .fetches = {(const char **)(uintptr_t)fetches, 2}};
 }
 static int place(const struct place_options *o) {
-  calls[0] = page_said[0] = 0;
+  calls[0] = page_said[0] = 0, forgotten = jobs = 0;
   test_catch(&caught_out, stdout), test_catch(&caught_err, stderr);
   const int code = place_local(o);
   test_caught_end(&caught_out), test_caught_end(&caught_err);
   if (strstr(caught_out.text, "a library")) fail_msg("%s", caught_out.text);
+  assert_int_equal(forgotten, jobs);
   return code;
 }
 

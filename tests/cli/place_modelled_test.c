@@ -52,10 +52,11 @@ static tfc_status page_here(struct tfc_store *store, int64_t run, const char *di
   return strstr(dir, "full") ? tfc_status_make(TFC_DATA_LOSS, "no space in %s", dir) : NULL;
 }
 
+#define LONG_SUMMARY "word01 word02 word03 word04 word05 word06 word07 word08 word09 word10 word11 word12 word13"
 static struct tfc_place_options asked;
 static struct {
   int code, run;
-  bool placed, cancelled, record, unrecorded;
+  bool placed, cancelled, record, unrecorded, long_summary;
   tfc_code error;
   const char *over_limits;
 } wanted;
@@ -63,7 +64,9 @@ static tfc_status answer(struct tfc_place_outcome *to) {
   printf("a library prints\n"); // only results go to stdout
   to->exit_code = wanted.code, to->run = wanted.run, to->search.cancelled = wanted.cancelled;
   to->search.evaluations = 1234;
-  to->summary = tfc_format("The summary.");
+  assert_int_equal(forgotten, 0); // while it searches, a signal lets it end
+  // 13 words of 6 characters with 12 spaces make 90, of which 80 hold eleven: 66 and 10
+  to->summary = tfc_format("%s", wanted.long_summary ? LONG_SUMMARY : "The summary.");
   if (wanted.over_limits) to->over_limits = tfc_format("%s", wanted.over_limits);
   if (wanted.record) {
     int64_t run;
@@ -114,7 +117,7 @@ static struct place_options options(void) {
       .graph = graph_path, .machine = "m.yaml", .db = db_path, .policy = "none", .report = "none", .restarts = -1};
 }
 static int place(const struct place_options *o, bool cost_graph) {
-  calls[0] = 0;
+  calls[0] = 0, forgotten = 0;
   test_catch(&caught_out, stdout), test_catch(&caught_err, stderr);
   const int code = place_modelled(o, cost_graph);
   test_caught_end(&caught_out), test_caught_end(&caught_err);
@@ -304,12 +307,19 @@ static void test_outcomes(void **state) {
   struct place_options o = options();
   outcome_is(0, 0, true);
   assert_int_equal(place(&o, true), 0);
+  assert_int_equal(forgotten, 1); // the search is over
   snprintf(line, sizeof line, "\n\nThe summary.\nWritten: %s\n", in("g.placement.json"));
   SAYS(caught_out, line, 1);
   SAYS(caught_out, "A step under the placement found by heft", 1), SAYS(caught_out, "Explained", 0),
       SAYS(caught_out, "Written", 1);
   assert_int_equal(access(in("g.placement.json"), F_OK), 0);
   assert_string_equal(caught_err.text, "");
+  // Its lines have up to 80 characters, and none is indented.
+  outcome_is(0, 0, true);
+  wanted.long_summary = true;
+  assert_int_equal(place(&o, true), 0);
+  SAYS(caught_out,
+       "\n\nword01 word02 word03 word04 word05 word06 word07 word08 word09 word10 word11\nword12 word13\nWritten", 1);
   // A run of the database, or a record in memory, is explained and becomes a page.
   outcome_is(0, 6, true);
   o.report = in("r"), o.out = in("o.json");
@@ -333,6 +343,7 @@ static void test_outcomes(void **state) {
   // A page that cannot be written loses only itself.
   o.report = in("full");
   assert_int_equal(place(&o, true), 6);
+  assert_int_equal(forgotten, 2); // and what is printed next may be ended by a signal, too
   SAYS(caught_err, "no space in", 1), SAYS(caught_out, "Written", 1), SAYS(caught_out, "The summary.", 1);
   outcome_is(0, 0, true);
   wanted.unrecorded = true, o.report = in("r");

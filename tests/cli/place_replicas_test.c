@@ -24,6 +24,8 @@ static tfc_status sweep_here(const struct tfc_sweep_options *o, struct tfc_sweep
   for (uint32_t i = 0; i < o->count_count; i++)
     snprintf(asked_counts + strlen(asked_counts), sizeof asked_counts - strlen(asked_counts), "%s%u", i ? " " : "",
              o->counts[i]);
+  assert_int_equal(forgotten, 0); // a signal stops the simulation, and then its flag is still needed
+  assert_ptr_equal(o->cancel, tfc_program_cancel());
   o->progress(o->user, 1, 4);
   out->row = calloc(o->count_count, sizeof *out->row);
   out->row_count = o->count_count;
@@ -52,6 +54,7 @@ static tfc_status sweep_here(const struct tfc_sweep_options *o, struct tfc_sweep
 }
 static char page[300];
 static tfc_status page_here(const struct tfc_report_replicas_page *p, const char *dir) {
+  assert_int_equal(forgotten, 1); // writing a page does not ask for the flag that a signal sets
   snprintf(page, sizeof page, "%s of %s on %s, %u rows, %d%d%d, %s", strrchr(dir, '/') + 1, strrchr(p->graph, '/') + 1,
            strrchr(p->machine, '/') + 1, p->sweep->row_count, p->modes[0], p->modes[1], p->modes[2],
            strstr(p->text->data, "A replica on acc:0") ? "described" : "");
@@ -98,7 +101,7 @@ static struct place_options flags(const char *counts) {
                                 .backup = -1};
 }
 static int place(const struct place_options *o) {
-  calls[0] = page[0] = 0;
+  calls[0] = page[0] = 0, forgotten = 0;
   test_catch(&caught_out, stdout), test_catch(&caught_err, stderr);
   const int code = place_replicas(o, true);
   test_caught_end(&caught_out), test_caught_end(&caught_err);

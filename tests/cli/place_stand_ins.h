@@ -30,6 +30,12 @@ static void called(const char *format, ...) {
   (called("%g of %g: ", fraction, (double)(left)), called(__VA_ARGS__), called("\n"))
 #define tfc_progress_end(...) (called("end "), called(__VA_ARGS__), called("\n"))
 
+static int forgotten; // how often it was said that a signal from now on ends the program
+static void forget_here(void) {
+  forgotten++;
+}
+#define tfc_program_forget_signal forget_here
+
 static struct test_caught caught_out, caught_err;
 static char folder[TEST_FOLDER_SIZE];
 static const char *graph_path, *db_path;
