@@ -515,6 +515,100 @@ static void test_what_is_asked(void **state) {
   assert_true(regions_least <= 5 && regions_most >= 9);
 }
 
+// What packing asks of annealing: in one of its ways to find parts, with loads and a price of memory; then over the
+// parts that it packed, in two of three cases with loads (for throughput always); at the end over units, for the step
+// with orders of operations. The first two get once, twice or four times as many evaluations as their size asks for;
+// none gets more than are left.
+static void test_what_packing_asks(void **state) {
+  (void)state;
+  struct tfc_random r;
+  tfc_random_init(&r, 19);
+  for (int objective = 0; objective < 2; objective++) {
+    const bool step = objective == TFC_OBJECTIVE_STEP;
+    uint32_t finds[3] = {0}, parts[3] = {0}, by_loads = 0, all_parts = 0, refines = 0, cut = 0;
+    double least[2] = {INFINITY, INFINITY}, most[2] = {0};
+    for (int k = 0; k < 10; k++) {
+      struct instance i = random_instance(&r, 14, 3, RICH_LIMITS, (tfc_objective)objective);
+      const struct tfc_problem *p = i.problem;
+      const uint64_t size = (uint64_t)p->unit_count * p->device_count, all = step ? 30000 : 300000;
+      struct tfc_search_job j = job(p, TFC_METHOD_PACK, &r, all);
+      run_and_check(p, &j);
+      for (uint32_t n = 0; n < noted_count; n++) {
+        const struct tfc_anneal_options *o = &noted[n].o;
+        const uint64_t asked_for = noted[n].budget.evaluations,
+                       left = all - (step ? TFC_SETTLE_MOST : 0) - noted[n].spent;
+        assert_true(asked_for > 0 && asked_for <= left && o->regions == 0 && !o->kinds && o->critical <= 0);
+        if (o->hot < 0.01) { // over units
+          is_near(o->hot, 0.003), is_near(o->cold, 0.0002);
+          assert_true(!o->cluster && o->orders == step && o->price <= 0 && !o->by_loads);
+          const uint64_t enough = step ? 300 + 3 * size : 2000 + 40 * size;
+          assert_int_equal(asked_for, enough < left ? enough : left);
+          refines++;
+          continue;
+        }
+        const bool over_parts = o->hot > 0.1;
+        uint64_t enough = 0;
+        if (over_parts) {
+          const uint64_t own = (uint64_t)o->cluster_count * p->device_count;
+          is_near(o->hot, 0.2), is_near(o->cold, 0.001);
+          assert_non_null(o->cluster);
+          enough = o->by_loads ? 2000 + 200 * own : 300 + 20 * own;
+          by_loads += o->by_loads, all_parts++;
+        } else {
+          is_near(o->hot, 0.05), is_near(o->cold, 0.0005);
+          assert_true(!o->cluster && o->by_loads);
+        }
+        assert_false(o->orders);
+        least[over_parts] = fmin(least[over_parts], o->price), most[over_parts] = fmax(most[over_parts], o->price);
+        uint32_t times = 0;
+        if (over_parts) {
+          while (times < 3 && asked_for != enough << times) times++;
+        } else {
+          while (times < 3 && asked_for != 2000 + (100 * size << times)) times++;
+        }
+        if (times < 3)
+          ++*(over_parts ? &parts[times] : &finds[times]);
+        else // all that is left
+          cut++, assert_true(over_parts ? asked_for == left : asked_for < 2000 + (100 * size << 2));
+      }
+      job_free(&j);
+      instance_free(&i);
+    }
+    for (int times = 0; times < 3; times++) assert_true(finds[times] > 0 && parts[times] > 0);
+    assert_true(refines > 20 && cut < 40);
+    if (step) // five standard deviations
+      assert_true(fabs(by_loads - all_parts * 2.0 / 3) < 5 * sqrt(all_parts * 2.0 / 9));
+    else
+      assert_int_equal(by_loads, all_parts);
+    // Prices are spread over logarithms: from 0.3 to 3 for parts that are looked for, to 9 for those that move.
+    assert_true(least[0] >= 0.3 && least[0] < 0.45 && most[0] <= 3 && most[0] > 2);
+    assert_true(least[1] >= 0.3 && least[1] < 0.45 && most[1] <= 9 && most[1] > 6);
+  }
+}
+
+// The worth of a way is its gain by its effort, and 0.15 of the greater worth is added to both.
+static void test_draws_by_worth(void **state) {
+  (void)state;
+  enum { DRAWS = 20000 };
+  static const struct {
+    struct shares shares;
+    double policy; // the chance of its moves
+  } cases[] = {{{{0, 0}, {0, 0}}, 0.5},
+               {{{1, 0}, {5, 0}}, 1.15 / 1.3},
+               {{{0, 1}, {0, 5}}, 0.15 / 1.3},
+               {{{0.1, 0.1}, {0.25, 0.5}}, 1.15 / 1.8}, // 0.4 and 0.2: with 0.06 each, 0.46 of 0.72
+               {{{0.1, 0.4}, {0.5, 0.5}}, 0.4 / 1.55},  // 0.2 and 0.8, with 0.12 each: 0.32 of 1.24
+               {{{0, 0}, {3, 3}}, 0.5}};
+  struct tfc_random r;
+  tfc_random_init(&r, 3);
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    uint32_t policy_drawn = 0;
+    for (int n = 0; n < DRAWS; n++) policy_drawn += draw_share(&cases[k].shares, &r) == BY_POLICY;
+    const double off = policy_drawn - DRAWS * cases[k].policy;
+    if (fabs(off) > 5 * sqrt(DRAWS * cases[k].policy * (1 - cases[k].policy))) fail_msg("case %zu: %g more", k, off);
+  }
+}
+
 // The policy is stuck if it used less than half of its block, unless the clock ended the block.
 static void test_stuck(void **state) {
   (void)state;
@@ -607,6 +701,8 @@ static void test_who_gained(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_stuck),
+                                     cmocka_unit_test(test_what_packing_asks),
+                                     cmocka_unit_test(test_draws_by_worth),
                                      cmocka_unit_test(test_who_gained),
                                      cmocka_unit_test(test_blocks_go_to_who_gains),
                                      cmocka_unit_test(test_parts_of_budgets),
