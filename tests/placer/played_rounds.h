@@ -14,6 +14,7 @@ struct planned {
   uint64_t evaluations, spent, seed; // `spent`: before this job began
   uint32_t rounds;
   double hot, cold;
+  double seconds, begin; // seconds: under a time limit
   struct tfc_score score;
   bool policy_first;
   bool is_best; // it begins at the best placement that any job found, or at a better one
@@ -25,6 +26,8 @@ static uint32_t improves; // the number of the job that finds something better, 
 static int64_t parts = 2; // by one in so many parts of the step
 static bool by_moves;     // if it is a job of the policy, the policy's own moves do
 static enum tfc_search_method improver;
+static void (*took)(double seconds); // is told how long a job takes under a time limit; NULL: it takes no time
+static uint64_t counts;              // evaluations of a job that has no limit on them
 
 // Spends its budget and finds nothing; one job says that it found a shorter step.
 static tfc_status play_job(const struct tfc_problem *p, struct tfc_search_job *j) {
@@ -38,12 +41,16 @@ static tfc_status play_job(const struct tfc_problem *p, struct tfc_search_job *j
                                    .rounds = j->rounds,
                                    .hot = j->hot,
                                    .cold = j->cold,
+                                   .seconds = j->slice,
+                                   .begin = tfc_now_s(),
                                    .score = j->score,
                                    .policy_first = j->policy_first,
                                    .is_best = !tfc_score_better(best_found, j->score)};
   if (own.value != j->score.value && j->score.value != best_found.value)
     return tfc_status_make(TFC_INTERNAL, "a job got a score that is not its placement's");
   j->evaluations = j->evaluations > j->budget.evaluations ? j->evaluations : j->budget.evaluations;
+  if (!j->budget.evaluations) j->evaluations = counts;
+  if (took) took(j->slice);
   if (number + 1 == improves) {
     best_found = (struct tfc_score){j->score.excess, j->score.value - j->score.value / parts};
     if (j->method == TFC_METHOD_POLICY && by_moves) j->by_policy.gained = j->score.value - best_found.value;
@@ -105,8 +112,8 @@ static struct instance medium(uint64_t seed, uint32_t devices, tfc_objective obj
   return of_size(60, seed, devices, objective);
 }
 
-static void search(const struct tfc_problem *p, uint64_t evaluations, uint64_t seed, uint32_t improving,
-                   struct tfc_search_outcome *out) {
+static inline void search(const struct tfc_problem *p, uint64_t evaluations, uint64_t seed, uint32_t improving,
+                          struct tfc_search_outcome *out) {
   const struct tfc_search_options options = {.evaluations = evaluations, .seed = seed, .threads = 1};
   played_count = 0, settled = 0, improves = improving, best_found = TFC_SCORE_NONE;
   assert_ok(tfc_search(p, &options, out));
