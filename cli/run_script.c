@@ -36,7 +36,7 @@ struct one_run { // one run of the script; its arrays are malloc'd
   uint32_t feed_count, fetch_count, target_count;
   int64_t deadline_ns;
   const char *error; // expected, or NULL
-  char name[64];     // "run 3", or "run 3, together 2"
+  char name[96];     // "run 3", or "run 3, together 2"
   bool beside;       // other runs run at the same time
   // Results.
   struct run_setup *setup;
