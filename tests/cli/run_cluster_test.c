@@ -326,6 +326,12 @@ static void test_scripts(void **state) {
   run_same(3, &o);
   codes(0, 0, 0);
   SAYS(test_out, "/job:worker/task:0: read:0 = -0.5\n", 1);
+  // The same if that is the first task of the job.
+  o = options(in("ps.pbtxt"), "worker=2,ps=1");
+  o.script = in("job.json"), o.out = in("results"), o.checkpoint = in("four"), o.save_checkpoint = in("again");
+  run_same(3, &o);
+  codes(0, 0, 0);
+  SAYS(test_err, "four: 1 of 1 variables restored\n", 1), SAYS(test_err, "again: 1 variables saved\n", 1);
 }
 
 // --- Errors ----------------------------------------------------------------------------------------------------------
