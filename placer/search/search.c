@@ -30,7 +30,7 @@
 
 #define FIXED_WORKERS 8
 #define POLICY_TURNS 8 // one turn in 8 belongs to the policy
-#define EARLY_TURNS 24 // of the first turns under a number of evaluations, one in EARLY_POLICY belongs to it
+#define EARLY_TURNS 24 // of the first turns, one in EARLY_POLICY belongs to it
 #define EARLY_POLICY 3
 #define MOST_COOLING 4000  // evaluations that the last phase gets at most
 #define VARIED_AFTER 10000 // after this many evaluations no two placements of the elite are nearly alike
@@ -210,6 +210,13 @@ static bool is_brief(const struct tfc_finder *f) {
   return asks_policy(f) && tfc_finder_is_short(f) && !f->p->has_limits && !f->p->has_missing_links;
 }
 
+// The share of the time that a heuristic gets at most. `multilevel` uses all of it, and for the step objective the
+// rounds find more in that time.
+static double time_share(const struct tfc_finder *f, const char *name) {
+  if (strcmp(name, "single") == 0) return 0.5;
+  return f->p->objective == TFC_OBJECTIVE_STEP && strcmp(name, "multilevel") == 0 ? 0.05 : 0.2;
+}
+
 static tfc_status heuristics(struct tfc_finder *f) {
   struct tfc_elite *elite = &f->course.elite;
   static const char *const names[] = {"single", "pack", "split", "layout", "dp",     "m-topo",      "m-etf",
@@ -242,7 +249,7 @@ static tfc_status heuristics(struct tfc_finder *f) {
       // With a limit on evaluations, its linear program would have no limit of time.
       if (strcmp(names[i], "m-sct") == 0 && f->p->node_count > 600) continue;
     }
-    if (f->deadline > 0) t->budget.deadline = now + (f->deadline - now) * (i == 0 ? 0.5 : 0.2);
+    if (f->deadline > 0) t->budget.deadline = now + (f->deadline - now) * time_share(f, names[i]);
     count++;
   }
   f->at_work = "heuristics";
@@ -391,10 +398,10 @@ static enum tfc_search_method draw_method(struct tfc_credits *credits, bool won,
 }
 
 // Whether a turn goes to the policy, whatever its credit. One in eight does, however many workers there are: one job of
-// each round would be half of the search if two threads work. A search by a number of evaluations may have only a dozen
-// turns; there the policy has one in three at first.
-static bool is_policy_turn(uint64_t turn, bool fixed) {
-  return fixed && turn < EARLY_TURNS ? turn % EARLY_POLICY == 1 : turn % POLICY_TURNS == 1;
+// each round would be half of the search if two threads work. At first it has one in three: a short search has only a
+// dozen turns, and in a long one the policy's moves gain most in the first rounds.
+static bool is_policy_turn(uint64_t turn) {
+  return turn < EARLY_TURNS ? turn % EARLY_POLICY == 1 : turn % POLICY_TURNS == 1;
 }
 
 // Whether the policy's moves share the last phase with annealing: they do if they have gained at least as much per
@@ -508,7 +515,7 @@ static tfc_status rounds(struct tfc_finder *f, struct program_thread *program) {
       j->before = before;
       j->budget.cancel = &f->stop;
       j->guide = f->o->settings.guide, j->guidance = f->guidance;
-      if (f->guidance && is_policy_turn(c->turn, fixed)) j->method = TFC_METHOD_POLICY;
+      if (f->guidance && is_policy_turn(c->turn)) j->method = TFC_METHOD_POLICY;
       if (!fixed) j->budget.found = tfc_finder_found, j->budget.found_user = f;
       if (f->limit) j->budget.evaluations = quota / busy ? quota / busy : 1;
       if (!fixed) j->slice = seconds, j->budget.deadline = f->deadline;

@@ -195,6 +195,22 @@ static void test_policy(void **state) {
               plans[0].rounds == 0);
   assert_true(out.learned.moves.count == 1 && out.evaluations <= 200 + 3);
   tfc_search_outcome_deinit(&out);
+  // Its turns with a clock are those without one.
+  guidance = (struct tfc_guidance){0};
+  played_count = 0;
+  assert_ok(tfc_search(i.problem,
+                       &(struct tfc_search_options){
+                           .evaluations = 40000, .seconds = 1000, .seed = 1, .threads = 1, .settings.guide = &guide},
+                       &out));
+  assert_true(played_count > 40);
+  for (uint32_t k = 0; k + 1 < played_count; k++)
+    assert_true((plans[k].method == TFC_METHOD_POLICY) == (k < 24 ? k % 3 == 1 : k % 8 == 1));
+  tfc_search_outcome_deinit(&out);
+  // Of the time, heuristics get a fifth at most, the first one half, and the one that uses all of it a twentieth.
+  struct tfc_finder f = {.p = i.problem};
+  assert_close(time_share(&f, "single"), 0.5);
+  assert_close(time_share(&f, "heft"), 0.2);
+  assert_close(time_share(&f, "multilevel"), 0.05);
   // What annealing gains in a job of the policy gives it no turns beside its own; what its moves gain does.
   uint32_t more[2] = {0};
   for (int own = 0; own < 2; own++) {
