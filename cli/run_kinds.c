@@ -14,7 +14,9 @@
 
 struct kind {
   char *name;
-  struct run_recorded recorded; // values: the first step's. With several tasks only feeds and feed_shapes are set
+  // recorded.values: what the first step of the kind was fed. In a job of several tasks, only recorded.feeds and
+  // recorded.feed_shapes are set.
+  struct run_recorded recorded;
   struct tfc_output *fetches;
   uint32_t *targets;
   uint32_t fetch_count, target_count;

@@ -1,7 +1,8 @@
-// Each pattern is turned into the set of devices whose names it matches. The rows are read from the last to the first,
-// and a pair of devices gets the first row that matches it. So each sender has a set of receivers for which no row was
-// found yet (`open`); a row that matches the sender gets the receivers that are in this set and match the row, and they
-// leave the set, 64 at a time.
+// A row names its senders and its receivers by two patterns. First, the set of devices that match is computed for each
+// pattern. Then the rows are read from the last to the first, because of several rows that match a pair of devices the
+// last one counts. Each sender has a set of the receivers for which no row has been found yet (`open`). A row is given
+// to all pairs of a sender that matches it and a receiver in that sender's set that matches it; these receivers leave
+// the set. Sets are bits, so 64 receivers are handled at a time.
 #include "placer/model/links.h"
 
 #include <stdlib.h>

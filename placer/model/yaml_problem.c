@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-// Limits for what makes libyaml slow: its time grows with the square of the number of open brackets, of anchors and of
-// directives, and it takes some 200 bytes of memory for each value. Characters in strings and comments are counted,
-// too: so the check needs no parser, and no real file comes near these limits.
+// Limits for what makes libyaml slow or large: its time grows with the square of the number of open brackets, of
+// anchors and of directives, and each value takes about 200 bytes of its memory. The check counts characters without
+// parsing, so those in strings and comments count, too; machine and settings files have far fewer than these limits.
 enum { MOST_BYTES = 8 << 20, MOST_BRACKETS = 256, MOST_MARKS = 256, MOST_ANCHORS = 256, MOST_DIRECTIVES = 256 };
 
 // An anchor is a word that begins with "&"; a directive is the first word of a line and begins with "%". These

@@ -11,9 +11,9 @@
 // Checks a text before libyaml reads it. INVALID_ARGUMENT: libyaml would need too much time or memory; the message says
 // which limit the text exceeds.
 TFC_MUST_USE tfc_status tfc_yaml_check(tfc_str text);
-// Returns INVALID_ARGUMENT, or RESOURCE_EXHAUSTED if there was no memory. libyaml finds a bracket, brace or quotation
-// mark that is never closed much later, often at the end of the file: in this case the message names the line where it
-// was opened.
+// Turns libyaml's error into a status: INVALID_ARGUMENT, or RESOURCE_EXHAUSTED if there was no memory. If a bracket,
+// brace or quotation mark is never closed, libyaml reports a much later line, often the last one; the status names the
+// line of the bracket, brace or mark instead.
 TFC_MUST_USE tfc_status tfc_yaml_problem(const yaml_parser_t *parser);
 
 #endif

@@ -29,9 +29,9 @@
 #include "runtime/base/parallel.h"
 
 #define FIXED_WORKERS 8
-#define POLICY_TURNS 8 // one turn in 8 belongs to the policy
-#define EARLY_TURNS 24 // of the first turns, one in EARLY_POLICY belongs to it
-#define EARLY_POLICY 3
+#define POLICY_TURNS 8     // one turn in 8 belongs to the policy,
+#define EARLY_TURNS 24     // but of the first 24 turns
+#define EARLY_POLICY 3     // one in 3
 #define MOST_COOLING 4000  // evaluations that the last phase gets at most
 #define VARIED_AFTER 10000 // after this many evaluations no two placements of the elite are nearly alike
 #define FEWEST 64        // least number of evaluations of a job, if they are left: with fewer, no method finds anything
@@ -397,9 +397,9 @@ static enum tfc_search_method draw_method(struct tfc_credits *credits, bool won,
   return tfc_credits_draw(credits, methods, won ? count : count - 1, random);
 }
 
-// Whether a turn goes to the policy, whatever its credit. One in eight does, however many workers there are: one job of
-// each round would be half of the search if two threads work. At first it has one in three: a short search has only a
-// dozen turns, and in a long one the policy's moves gain most in the first rounds.
+// Whether a turn belongs to the policy, whatever the policy's credit is. Of the first EARLY_TURNS turns, one in
+// EARLY_POLICY does: a short search has only a dozen turns, and in a long search the policy's moves gain most in the
+// first rounds. Later, one turn in POLICY_TURNS does.
 static bool is_policy_turn(uint64_t turn) {
   return turn < EARLY_TURNS ? turn % EARLY_POLICY == 1 : turn % POLICY_TURNS == 1;
 }

@@ -78,7 +78,8 @@ tfc_status tfc_graph_own_attributes(const struct tfc_graph *g, struct tfc_arena 
   struct tfc_attr *attrs = TFC_ARENA_ARRAY(arena, struct tfc_attr, count + 1u);
   if (!copy || !attrs) return tfc_status_no_memory("copying attributes");
   if (count) memcpy(attrs, g->attrs, count * sizeof *attrs);
-  memcpy(copy, g, offsetof(struct tfc_graph, arena)); // what follows is for freeing, and other threads count references
+  // The members from `arena` on are not copied: only g itself is freed, and other threads may change its references.
+  memcpy(copy, g, offsetof(struct tfc_graph, arena));
   copy->attrs = attrs, copy->library = g->library, copy->owner = g->owner;
   *out = copy;
   return NULL;

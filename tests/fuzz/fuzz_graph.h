@@ -9,6 +9,9 @@
 #include "runtime/pass/pass.h"
 
 static inline void fuzz_graph(const char *bytes, size_t size, const char *path) {
+  size_t ops;
+  (void)tfc_op_list(&ops);
+  if (!ops) abort(); // the target is linked without the table of ops (TFC_FUZZ_OPS in cmake/targets.cmake)
   struct tfc_graph *g = NULL, *lowered = NULL;
   struct tfc_shapes shapes = {0};
   tfc_import_limits.expanded_bytes = (size_t)16 << 20;

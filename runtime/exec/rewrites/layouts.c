@@ -237,7 +237,8 @@ struct tfc_layouts_entry *tfc_layouts_entry_of(struct tfc_layouts *l, uint32_t r
   return &l->entries.data[*last];
 }
 
-// Sets gain_us of each chain. It is NaN, which is not above 0, if the gain of one of its convolutions is.
+// Sets gain_us of each chain. If the gain of one of a chain's convolutions is not known (NaN), the chain's gain is NaN,
+// too, and the chain keeps its layout.
 static tfc_status measure_chains(struct tfc_layouts *l) {
   const struct tfc_ir *ir = l->ir;
   bool *convolves = TFC_ARENA_ARRAY(&l->arena, bool, l->count + 1u);
