@@ -3,7 +3,11 @@
 #ifndef TFC_TESTS_PLACER_PLAYED_ROUNDS_H
 #define TFC_TESTS_PLACER_PLAYED_ROUNDS_H
 
+#include <stdio.h>
+
 #include "placer/exact/ilp.h"
+#include "placer/model/cost_graph_json.h"
+#include "placer/model/machine_yaml.h"
 #include "placer/search/local.h"
 #include "placer/search/search_job.h"
 #include "tests/placer/instances.h"
@@ -14,7 +18,7 @@ struct planned {
   uint64_t evaluations, spent, seed; // `spent`: before this job began
   uint32_t rounds;
   double hot, cold;
-  double seconds, begin; // seconds: under a time limit
+  double seconds, begin; // its length under a time limit; when it began
   struct tfc_score score;
   bool policy_first;
   bool is_best; // it begins at the best placement that any job found, or at a better one
@@ -23,11 +27,11 @@ static struct planned plans[4096];
 static uint32_t played_count;
 static struct tfc_score best_found;
 static uint32_t improves; // the number of the job that finds something better, + 1; 0: none does
-static int64_t parts = 2; // by one in so many parts of the step
+static int64_t parts = 2; // the step gets shorter by one of this number of parts
 static bool by_moves;     // if it is a job of the policy, the policy's own moves do
 static enum tfc_search_method improver;
-static void (*took)(double seconds); // is told how long a job takes under a time limit; NULL: it takes no time
-static uint64_t counts;              // evaluations of a job that has no limit on them
+static void (*took)(double seconds); // each job calls it with its length under a time limit; NULL: jobs take no time
+static uint64_t counts;              // the evaluations of each job that has no limit on them
 
 // Spends its budget and finds nothing; one job says that it found a shorter step.
 static tfc_status play_job(const struct tfc_problem *p, struct tfc_search_job *j) {
@@ -68,13 +72,14 @@ static tfc_status watched_settle(const struct tfc_problem *p, struct tfc_simulat
 
 // What the integer program is asked, and what it answers.
 static struct {
-  uint32_t asked, count;
-  double seconds;
-  bool alone, cancels;           // each unit is a cluster of its own; it can be cancelled
-  bool begins;                   // it is given a placement,
-  tfc_device_id begins_at;       // with the first unit there
-  struct tfc_ilp_answer answers; // the placement has all units on the first device
-  const char *fails;
+  uint32_t asked, count;         // how often it is asked; for how many clusters
+  double seconds;                // its time limit
+  bool alone;                    // each unit is a cluster of its own
+  bool cancels;                  // the search can cancel it
+  bool begins;                   // it begins at a placement of the search,
+  tfc_device_id begins_at;       // which has the first unit on this device
+  struct tfc_ilp_answer answers; // a placement that it finds has all units on the first device
+  const char *fails;             // its error; NULL: none
 } solver;
 static tfc_status play_program(const struct tfc_problem *p, const uint32_t *cluster, uint32_t count,
                                const struct tfc_program_limits *limits, const tfc_device_id *start,
@@ -110,6 +115,27 @@ static struct instance of_size(uint32_t nodes, uint64_t seed, uint32_t devices, 
 }
 static struct instance medium(uint64_t seed, uint32_t devices, tfc_objective objective) {
   return of_size(60, seed, devices, objective);
+}
+
+// Makes nodes of 10, 20 and 30 us without edges, and devices of which device d takes d + 1 times as long; with `little`
+// memory, only the last device has room for all of them.
+static inline struct instance three_devices(bool little) {
+  char text[600];
+  struct instance i = {0};
+  static const char graph[] =
+      "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"a\", \"b\", \"c\"], \"nodes\": ["
+      "{\"name\": \"n0\", \"time_us\": {\"a\": 10, \"b\": 20, \"c\": 30}, \"memory\": 10},"
+      "{\"name\": \"n1\", \"time_us\": {\"a\": 20, \"b\": 40, \"c\": 60}, \"memory\": 10},"
+      "{\"name\": \"n2\", \"time_us\": {\"a\": 30, \"b\": 60, \"c\": 90}, \"memory\": 10}], \"edges\": []}";
+  snprintf(text, sizeof text,
+           "format: tfc-machine\nversion: 1\ndevices:\n  - {name: 'a:0', kind: a, memory: %d}\n"
+           "  - {name: 'b:0', kind: b, memory: %d}\n  - {name: 'c:0', kind: c, memory: 30}\n"
+           "links:\n  - {from: '*', to: '*', bandwidth: 1GB/s}\n",
+           little ? 5 : 30, little ? 5 : 30);
+  MUST(tfc_cost_graph_parse(tfc_str_from(graph), "g.json", &i.graph));
+  MUST(tfc_machine_parse(tfc_str_from(text), "m.yaml", &i.machine));
+  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
+  return i;
 }
 
 static inline void search(const struct tfc_problem *p, uint64_t evaluations, uint64_t seed, uint32_t improving,

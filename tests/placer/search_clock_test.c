@@ -1,12 +1,13 @@
 // Tests what a search for throughput does with its time: how long each job is, when it leaves a valley, what it does in
-// the last fifth, and when it ends early. Jobs are played, and so is the clock.
+// the last fifth, and when it ends early; and when a search runs the integer program. Jobs, the clock and the integer
+// program are stand-ins, so the figures do not depend on the machine's speed.
 #include "tests/common/test.h"
 
 #include <stdio.h>
 
 #include "tests/placer/played_rounds.h"
 
-// Each look at the clock takes two milliseconds, a job what it is given.
+// Each call of the clock takes two milliseconds, and each job just its time limit.
 static _Atomic int64_t played_ns = INT64_C(5000000000);
 int64_t tfc_now_ns(void) {
   return atomic_fetch_add(&played_ns, 2000000);
@@ -21,12 +22,13 @@ static void timed_search(const struct tfc_problem *p, double seconds, uint64_t e
   assert_ok(tfc_search(p, &options, out));
 }
 
-// Without an improvement in three rounds, the search leaves a valley; the first one only when a round is at least four
-// times as long as the first round of the later valleys is before it grows. Rounds grow by 1.35.
+// The search leaves a valley after three rounds without an improvement. Each round in a valley is 1.35 times as long as
+// the one before. The search leaves the first valley only after a round of at least four times the base; the first
+// round of each later valley takes 1.35 times the base.
 static void test_valleys_of_a_search(void **state) {
   (void)state;
   struct instance i = medium(5, 3, TFC_OBJECTIVE_THROUGHPUT);
-  uint32_t last = 0, best = 0;
+  uint32_t last = 0, best = 0; // the jobs in the last fifth of each search; those that begin at the best placement
   for (int k = 0; k < 3; k++) {
     const double seconds = k == 0 ? 20 : k == 1 ? 40 : 400;
     struct tfc_search_outcome out = {0};
@@ -36,7 +38,7 @@ static void test_valleys_of_a_search(void **state) {
     assert_true(end - begin >= seconds && end - begin < seconds + 1);
     best_found = (struct tfc_score){0, out.value};
     assert_true(played_count > 8 && out.excess == 0);
-    // The first valley: all jobs begin at the best, or at another one of the heuristics; each is longer than the last.
+    // The first valley: each job is longer than the last one.
     uint32_t n = 1;
     while (n < played_count && plans[n].seconds > plans[n - 1].seconds) {
       assert_true(fabs(plans[n].seconds - 1.35 * plans[n - 1].seconds) < 1e-6);
@@ -47,11 +49,11 @@ static void test_valleys_of_a_search(void **state) {
     assert_true(first >= 3 && first + 3 < played_count);
     assert_true(plans[first - 1].seconds >= 4 * base);
     if (first > 3) assert_true(plans[first - 2].seconds < 4 * base);
-    // Later ones: three rounds each, from one placement, until a fifth of the time is left. After that it goes on with
-    // the best of all that was found.
+    // Later valleys: three rounds each, all from one placement, until a fifth of the time is left. After that, the
+    // search goes on with the best placements of all valleys.
     uint32_t valleys = 0, later = 0;
     for (uint32_t m = first; m < played_count; m++) {
-      const double over = (plans[m].begin - begin) / seconds; // when it began
+      const double over = (plans[m].begin - begin) / seconds; // the share of the time that was over
       const uint32_t round = (m - first) % 3;
       if (over < 0.8) {
         assert_true(fabs(plans[m].seconds - base * pow(1.35, round + 1)) < 1e-6);
@@ -69,8 +71,8 @@ static void test_valleys_of_a_search(void **state) {
   instance_free(&i);
 }
 
-// A search ends early if every method had its turn, ten of them, and after 1,000,000 evaluations and 50,000 for each
-// unit and device without an improvement.
+// A search ends early when all ten methods had a turn and 1,000,000 evaluations, plus 50,000 for each pair of a unit
+// and a device, brought no improvement.
 static void test_early_end(void **state) {
   (void)state;
   // too large for the integer program, which would have half of the time to prove something
@@ -93,7 +95,44 @@ static void test_early_end(void **state) {
   instance_free(&i);
 }
 
+// If four seconds or more are left, the integer program runs on another thread for half of that time, and begins at the
+// best placement on one device.
+static void test_program_is_asked(void **state) {
+  (void)state;
+  played_count = 0, improves = 0, best_found = TFC_SCORE_NONE, took = takes, counts = 10;
+  struct instance i = three_devices(false);
+  struct tfc_search_outcome out = {0};
+  for (int k = 0; k < 4; k++) {
+    const bool one_device = k == 3;
+    const struct tfc_search_options options = {.seconds = k == 0 ? 3.9 : k == 1 ? 4.1 : 20, .seed = 1, .threads = 1};
+    struct tfc_problem *alone = NULL;
+    struct tfc_machine *machine = NULL;
+    struct tfc_link l = tfc_link_default();
+    memset(&solver, 0, sizeof solver);
+    solver.answers.bound = 40000000;
+    if (one_device) {
+      machine = even_machine(1, NULL, &l);
+      machine->devices[0].kind = TFC_STR("a");
+      MUST(tfc_problem_create(i.graph, machine, TFC_OBJECTIVE_STEP, &alone));
+    }
+    assert_ok(tfc_search(one_device ? alone : i.problem, &options, &out));
+    assert_int_equal(solver.asked, k == 1 || k == 2);
+    if (solver.asked) {
+      assert_true(solver.count == 3 && solver.alone && solver.cancels);
+      assert_true(solver.seconds > 0.4 * options.seconds && solver.seconds <= 0.5 * options.seconds);
+      assert_true(solver.begins && solver.begins_at == 0); // 60 us: a:0 is the fastest
+      // The search finds the best of all placements (40 us), and the program's bound proves that none is better.
+      assert_true(out.value == 40000000 && out.optimal && out.bound.each[TFC_BOUND_ILP] == 40000000);
+    }
+    tfc_search_outcome_deinit(&out);
+    tfc_problem_free(alone);
+    tfc_machine_free(machine);
+  }
+  instance_free(&i);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_valleys_of_a_search), cmocka_unit_test(test_early_end)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_valleys_of_a_search), cmocka_unit_test(test_early_end),
+                                     cmocka_unit_test(test_program_is_asked)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-#include "placer/model/cost_graph_json.h"
-#include "placer/model/machine_yaml.h"
 #include "tests/common/close.h"
 #include "tests/placer/played_rounds.h"
 
@@ -165,27 +163,6 @@ static const struct tfc_algo one = {.name = "one", .propose = play_one}, two = {
                              three = {.name = "three", .propose = play_three};
 static const struct tfc_algo *const algos[4] = {&one, &two, &three, NULL};
 
-// Makes nodes of 10, 20 and 30 us without edges, and devices of which device d takes d + 1 times as long; with `little`
-// memory, only the last device has room for all of them.
-static struct instance three_devices(bool little) {
-  char text[600];
-  struct instance i = {0};
-  static const char graph[] =
-      "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"a\", \"b\", \"c\"], \"nodes\": ["
-      "{\"name\": \"n0\", \"time_us\": {\"a\": 10, \"b\": 20, \"c\": 30}, \"memory\": 10},"
-      "{\"name\": \"n1\", \"time_us\": {\"a\": 20, \"b\": 40, \"c\": 60}, \"memory\": 10},"
-      "{\"name\": \"n2\", \"time_us\": {\"a\": 30, \"b\": 60, \"c\": 90}, \"memory\": 10}], \"edges\": []}";
-  snprintf(text, sizeof text,
-           "format: tfc-machine\nversion: 1\ndevices:\n  - {name: 'a:0', kind: a, memory: %d}\n"
-           "  - {name: 'b:0', kind: b, memory: %d}\n  - {name: 'c:0', kind: c, memory: 30}\n"
-           "links:\n  - {from: '*', to: '*', bandwidth: 1GB/s}\n",
-           little ? 5 : 30, little ? 5 : 30);
-  MUST(tfc_cost_graph_parse(tfc_str_from(graph), "g.json", &i.graph));
-  MUST(tfc_machine_parse(tfc_str_from(text), "m.yaml", &i.machine));
-  MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &i.problem));
-  return i;
-}
-
 static void test_named(void **state) {
   (void)state;
   struct instance i = three_devices(false);
@@ -285,42 +262,13 @@ static void test_cancelled(void **state) {
 
 // --- the integer program -------------------------------------------------------------------------------------------
 
-// A search with four seconds left or more asks it, with half of the time, on another thread; it begins at the best
-// placement on one device, if that fits.
-static void test_program_is_asked(void **state) {
+// The program begins at the best placement on one device. With little memory only the last device has room for all
+// units, with too little none has, and the program begins without a placement.
+static void test_start_of_the_program(void **state) {
   (void)state;
-  struct instance i = three_devices(false);
   struct tfc_search_outcome out = {0};
-  for (int k = 0; k < 4; k++) {
-    const bool one_device = k == 3;
-    const struct tfc_search_options options = {.seconds = k == 0 ? 3.9 : k == 1 ? 4.4 : 20, .seed = 1, .threads = 1};
-    struct tfc_problem *alone = NULL;
-    struct tfc_machine *machine = NULL;
-    struct tfc_link l = tfc_link_default();
-    memset(&solver, 0, sizeof solver);
-    solver.answers.bound = 40000000;
-    if (one_device) {
-      machine = even_machine(1, NULL, &l);
-      machine->devices[0].kind = TFC_STR("a");
-      MUST(tfc_problem_create(i.graph, machine, TFC_OBJECTIVE_STEP, &alone));
-    }
-    assert_ok(tfc_search(one_device ? alone : i.problem, &options, &out));
-    assert_int_equal(solver.asked, k == 1 || k == 2);
-    if (solver.asked) {
-      assert_true(solver.count == 3 && solver.alone && solver.cancels);
-      assert_true(solver.seconds > 0.4 * options.seconds && solver.seconds <= 0.5 * options.seconds);
-      assert_true(solver.begins && solver.begins_at == 0); // 60 us: a:0 is the fastest
-      // Its bound shows that the best of all placements is the best, which the search has found by then.
-      assert_true(out.value == 40000000 && out.optimal && out.bound.each[TFC_BOUND_ILP] == 40000000);
-    }
-    tfc_search_outcome_deinit(&out);
-    tfc_problem_free(alone);
-    tfc_machine_free(machine);
-  }
-  instance_free(&i);
-  // With little memory only the last device has room for all, with too little none has.
   for (int none = 0; none < 2; none++) {
-    i = three_devices(true);
+    struct instance i = three_devices(true);
     if (none) i.machine->devices[2].memory = 29;
     struct tfc_problem *p = NULL;
     MUST(tfc_problem_create(i.graph, i.machine, TFC_OBJECTIVE_STEP, &p));
@@ -346,8 +294,8 @@ static void *nothing(void *unused) {
   return unused;
 }
 
-// What it says when the search is over: a bound that may be higher, and a placement that may be better. A failure is
-// no error of the search.
+// At the end, the search takes the program's bound if that is higher than its own, and the program's placement if that
+// is better. If the program fails, the search succeeds all the same.
 static void test_end_of_the_program(void **state) {
   (void)state;
   struct instance i = three_devices(false);
@@ -392,7 +340,7 @@ static void test_end_of_the_program(void **state) {
         assert_null(out.best.device);
       else
         assert_string_equal(out.algorithm, out.value == 60000000 ? "ilp" : "other");
-      // the placement is tried without an order and with a new one, as far as evaluations are left
+      // one evaluation of the placement without an order and one with a new order, as far as any are left
       const bool tried = cases[k].begun && !cases[k].fails && cases[k].found;
       assert_int_equal(out.evaluations, 100 + (!tried ? 0 : limit == 1 ? 1 : 2));
       pthread_mutex_destroy(&f.lock);
@@ -592,7 +540,7 @@ int main(void) {
                                      cmocka_unit_test(test_other_searches),
                                      cmocka_unit_test(test_named),
                                      cmocka_unit_test(test_cancelled),
-                                     cmocka_unit_test(test_program_is_asked),
+                                     cmocka_unit_test(test_start_of_the_program),
                                      cmocka_unit_test(test_end_of_the_program),
                                      cmocka_unit_test(test_accounts),
                                      cmocka_unit_test(test_valleys)};
