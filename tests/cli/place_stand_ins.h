@@ -1,36 +1,20 @@
-// What the suites of tfc-place's modes share. A suite includes this file, and then the file of cli/ that it tests.
-// Calls by which it would show progress are written to `calls` instead, and so are calls of the suite's own stand-ins.
+// What the suites of tfc-place's modes share: stand-ins for progress and signals, a folder with a graph and a database.
+// A suite includes this file, and then the file of cli/ that it tests.
 #ifndef TFC_TESTS_CLI_PLACE_STAND_INS_H
 #define TFC_TESTS_CLI_PLACE_STAND_INS_H
 
 #include <jansson.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "cli/progress.h"
 #include "profiler/store.h"
+#include "tests/cli/calls.h"
 #include "tests/cli/in_process.h"
 #include "tests/common/caught.h"
 #include "tests/common/command.h"
 #include "tests/common/folder.h"
 #include "tests/common/test.h"
 
-static char calls[2000]; // what was called, a line each
-static void called(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void called(const char *format, ...) {
-  va_list args;
-  const size_t at = strlen(calls);
-  va_start(args, format);
-  vsnprintf(calls + at, sizeof calls - at, format, args);
-  va_end(args);
-}
-#define tfc_progress_begin(phase) called("begin %s\n", phase)
-#define tfc_progress_update(fraction, left, ...)                                                                       \
-  (called("%g of %g: ", fraction, (double)(left)), called(__VA_ARGS__), called("\n"))
-#define tfc_progress_end(...) (called("end "), called(__VA_ARGS__), called("\n"))
-
-static int forgotten; // how often it was said that a signal from now on ends the program
+static int forgotten; // calls of tfc_program_forget_signal; after the first, a signal that came interrupts nothing more
 static void forget_here(void) {
   forgotten++;
 }

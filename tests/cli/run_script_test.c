@@ -1,18 +1,16 @@
-// What a script's progress says: which run it is, of how many, and nothing of the time that is left, because runs are
-// unlike each other. The steps are stand-ins.
+// The progress of a script shows the number of the run and how many runs there are. It shows no time left, because runs
+// differ in length. The steps are stand-ins.
 #include "tests/common/test.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/progress.h"
 #include "cli/run.h"
 #include "runtime/graph/import.h"
+#include "tests/cli/calls.h"
 #include "tests/common/command.h"
 #include "tests/common/folder.h"
 
-static char calls[1000];
-#define NOTE(...) snprintf(calls + strlen(calls), sizeof calls - strlen(calls), __VA_ARGS__)
 static int steps;
 static tfc_status step_here(const struct run_setup *setup, const struct tfc_run_spec *spec,
                             const struct tfc_tensor *feeds, struct tfc_tensor *fetches,
@@ -21,9 +19,6 @@ static tfc_status step_here(const struct run_setup *setup, const struct tfc_run_
   steps++;
   return NULL;
 }
-#define tfc_progress_begin(phase) NOTE("begin %s\n", phase)
-#define tfc_progress_update(share, left, ...) (NOTE("%g, %g: ", share, (double)(left)), NOTE(__VA_ARGS__), NOTE("\n"))
-#define tfc_progress_end(...) (NOTE("end: "), NOTE(__VA_ARGS__), NOTE("\n"))
 #define run_step step_here
 #include "cli/run_script.c"
 
@@ -42,8 +37,8 @@ static void test_progress(void **state) {
   assert_ok(run_script(&setup));
   char expected[300];
   snprintf(expected, sizeof expected,
-           "begin run\n0, -1: run 1 of 4\n0.25, -1: run 2 of 4\n0.5, -1: run 3 of 4\n0.75, -1: run 4 of 4\n"
-           "end: 4 runs, results in %s\n",
+           "begin run\n0 of -1: run 1 of 4\n0.25 of -1: run 2 of 4\n0.5 of -1: run 3 of 4\n0.75 of -1: run 4 of 4\n"
+           "end 4 runs, results in %s\n",
            folder);
   assert_string_equal(calls, expected);
   assert_true(steps == 4 && setup.steps == 4);
