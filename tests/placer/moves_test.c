@@ -57,7 +57,7 @@ static void chances(const struct tfc_problem *p, uint32_t u, double *out) {
   for (uint32_t v = 0; v < p->unit_count; v++) out[v] /= nets;
 }
 
-// Whether something with this probability came so often in so many rounds; five standard deviations are allowed.
+// Expects that an event of this probability came in `came` of `rounds` rounds, within five standard deviations.
 static void assert_often(uint32_t came, uint32_t rounds, double probability) {
   const double wanted = probability * rounds, off = 5 * sqrt(wanted * (1 - probability)) + 1;
   if (!(fabs(came - wanted) <= off)) fail_msg("%u of %u, not %.0f +- %.0f", came, rounds, wanted, off);
@@ -201,8 +201,8 @@ static void proposals(void **state) {
     }
   }
   assert_true(whole > 3000);
-  // One of five moves is an exchange with the cluster of a neighbour of the cluster's first unit; if that is the same
-  // cluster, with any. Two of one device cannot change places.
+  // One of five proposals exchanges a cluster with the cluster of a neighbour of its first unit; if the neighbour is in
+  // the same cluster, with any cluster. Two clusters on one device cannot be exchanged.
   double exchanged = 0;
   for (uint32_t c = 0; c < 8; c++) {
     double near[64], with[8] = {0};
@@ -215,9 +215,9 @@ static void proposals(void **state) {
   instance_free(&r.instance);
 }
 
-// Of 16 moves of single units, `regions` take a region, 3 exchange two units (2, if the number of regions is given),
-// and without orders one more takes a region. Half of the exchanges are with a neighbour and half with any unit; if
-// that one is on the same device, any unit is drawn once more.
+// Of 16 proposals, `regions` move a region and 2 exchange two units; if `regions` is 0, 3 move a region and 3 exchange
+// units. Without orders, one more moves a region. The partner of an exchange is a neighbour of the unit in one half of
+// the cases and any unit in the other; a partner on the unit's own device is replaced once by any unit.
 static void how_often_units_change_places(void **state) {
   (void)state;
   struct rig r;
@@ -236,7 +236,7 @@ static void how_often_units_change_places(void **state) {
             r.moves[1].device == r.device[r.moves[0].unit])
           times[r.moves[0].unit][r.moves[1].unit]++;
       }
-      // each region has a stamp of its own
+      // the stamp counts the regions
       assert_often(r.a.stamp, rounds, ((regions ? regions : 3) + !orders) / 16.0);
       for (uint32_t u = 0; u < n; u++) {
         double near[64], same = 0, beside_it = 0, elsewhere = 0;
@@ -256,8 +256,9 @@ static void how_often_units_change_places(void **state) {
     }
 }
 
-// One of 16 moves exchanges the precedence of an operation with that of another one of its device: half of the time one
-// two steps away along the edges, otherwise any; up to four are drawn until one is on the device.
+// One of 16 proposals exchanges the precedences of two operations of one device. The second operation is a neighbour of
+// a neighbour of the first one in one half of the cases and any operation in the other; until one is on the device of
+// the first one, it is drawn up to four times.
 static void how_often_precedences_change(void **state) {
   (void)state;
   struct rig r;
@@ -293,9 +294,10 @@ static void how_often_precedences_change(void **state) {
   instance_free(&r.instance);
 }
 
-// Moves that begin at critical operations: with this probability a move does, and each is as likely as the others. One
-// of 16 puts such an operation ahead of the one that runs before it on its device, or ahead of an earlier one that
-// began after the operation's inputs had come: each earlier one with half the probability.
+// With the probability `critical`, a proposal begins at a critical operation; all of these are equally likely. One of
+// 16 proposals puts the critical operation ahead of an operation that runs before it on its device: of the last one, or
+// of an earlier one that began only after the critical operation's inputs had come. Each of these has half the
+// probability of the one that runs after it.
 static void critical_operations(void **state) {
   (void)state;
   struct rig r;
@@ -322,10 +324,10 @@ static void critical_operations(void **state) {
   critical[0] = CHAIN - 1, r.a.slack.count = 1, r.o.critical = 1;
   static const struct {
     int64_t arrival;
-    double chance[CHAIN];                 // of each to be the one that it is put ahead of
-  } cases[] = {{50, {0, 0, 0, 0, 1}},     // it did not wait
-               {31, {0, 0, 0, 0, 1}},     // it waited for one and the rest of another
-               {30, {0, 0, 0, 0.5, 0.5}}, // for just two
+    double chance[CHAIN];                 // [k] of putting the critical operation ahead of node k
+  } cases[] = {{50, {0, 0, 0, 0, 1}},     // the critical operation began when its inputs came
+               {31, {0, 0, 0, 0, 1}},     // it waited for node 4 and a part of node 3
+               {30, {0, 0, 0, 0.5, 0.5}}, // for nodes 3 and 4
                {11, {0, 0, 0.25, 0.25, 0.5}},
                {0, {0.0625, 0.0625, 0.125, 0.25, 0.5}}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -336,7 +338,7 @@ static void critical_operations(void **state) {
       if (r.a.swap_count) {
         assert_true(r.a.swap_count == 1 && r.a.swaps[0] == CHAIN - 1 && !r.a.move_count);
         ahead[r.a.swaps[1]]++;
-      } else { // all others move the unit, too
+      } else { // any other proposal that moves units moves the critical one, too
         bool own = false;
         for (uint32_t i = 0; i < r.a.move_count; i++) own = own || r.moves[i].unit == p->unit[CHAIN - 1];
         assert_true(own || !r.a.move_count);
@@ -353,8 +355,9 @@ static void critical_operations(void **state) {
   instance_free(&r.instance);
 }
 
-// Units of one kind move together: a unit and some that come right before and after it in the kind, of which those on
-// its device move. As often more are taken before it as after it, and large numbers are as likely as small ones.
+// Units of one kind move together: from a range around a unit in the list of its kind, all units that are on that
+// unit's device. The range is as often longer before the unit as after it. Its length is drawn evenly on a logarithmic
+// scale.
 static void kinds_move(void **state) {
   (void)state;
   struct rig r;
@@ -388,7 +391,7 @@ static void kinds_move(void **state) {
       assert_true(least <= MIDDLE && most >= MIDDLE);
       assert_int_equal(r.a.move_count, (most - least) / (split ? 2 : 1) + 1); // all of the device in between
       if (split) continue;
-      // 29 units of the kind come before it and 29 after it; those that reach an end of the kind are cut off there
+      // 29 units of the kind come before this one and 29 after it; a range ends where the kind ends
       if (least > OTHERS && most < UNITS - 1)
         earlier += MIDDLE - least > most - MIDDLE, later += MIDDLE - least < most - MIDDLE;
       few += r.a.move_count <= 10, whole += r.a.move_count == UNITS - OTHERS;
@@ -399,18 +402,19 @@ static void kinds_move(void **state) {
   assert_often(few, rounds, log(11 / 2.0) / log(59));
   assert_true(whole > 0);
   for (uint32_t k = 0; k < UNITS; k++) assert_true(k < OTHERS ? came[k] == 0 : came[k] > 0);
-  // As one of the moves of single units: the four last of 16, if there are kinds.
+  // If there are kinds, four of 16 proposals move units of one kind.
   uint32_t kinds = 0;
-  for (uint32_t u = 0; u < UNITS; u++) r.device[u] = 0, of[u] = 0; // all units are of the first kind: it has four
+  for (uint32_t u = 0; u < UNITS; u++)
+    r.device[u] = 0, of[u] = 0; // all units are of the first kind, whose list has four
   for (uint32_t k = 0; k < UNITS; k++) at[k] = 0;
   for (uint32_t k = 0; k < rounds; k++) {
     const uint32_t stamp = r.a.stamp;
     propose(&r.a);
-    bool others = r.a.stamp == stamp && r.a.move_count > 0; // all that move are among the first four
-    for (uint32_t m = 0; m < r.a.move_count; m++) others = others && r.moves[m].unit < OTHERS;
-    kinds += others;
+    bool listed = r.a.stamp == stamp && r.a.move_count > 0; // no region, and all that move are among the four
+    for (uint32_t m = 0; m < r.a.move_count; m++) listed = listed && r.moves[m].unit < OTHERS;
+    kinds += listed;
   }
-  // 5 of the other 12 move one unit, which may be one of the four
+  // 5 of the other 12 proposals move one unit, which may be one of the four
   assert_often(kinds, rounds, (4 + 5.0 * OTHERS / UNITS) / 16);
   instance_free(&r.instance);
 }

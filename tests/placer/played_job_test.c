@@ -323,7 +323,7 @@ static void learning_goes_on(void **state) {
   end();
 }
 
-// Levels that somebody has changed are read as far as they are levels; reading them ends.
+// From a list of levels that somebody has changed, the levels before the change are read, and reading ends.
 static void broken_levels(void **state) {
   (void)state;
   static const char *const ends[] = {"char(10)", "char(10) || 'x'", "char(10) || '7'", "char(10) || '7 x'"};
@@ -344,7 +344,7 @@ static void broken_levels(void **state) {
     assert_int_equal(sqlite3_changes(db), 1);
     sqlite3_close(db);
     assert_ok(tfc_store_open(db_path, &(struct tfc_store_options){0}, &store));
-    alarm(60); // ends the suite if it is read without end
+    alarm(60); // ends the suite if reading does not end
     assert_ok(read_levels(store, 1, &l));
     alarm(0);
     assert_true(l.incumbent == 3 && l.id.count == 1 && l.us.count == 1 && l.id.data[0] == 3 && l.us.data[0] == 2.5);

@@ -515,10 +515,10 @@ static void test_what_is_asked(void **state) {
   assert_true(regions_least <= 5 && regions_most >= 9);
 }
 
-// What packing asks of annealing: in one of its ways to find parts, with loads and a price of memory; then over the
-// parts that it packed, in two of three cases with loads (for throughput always); at the end over units, for the step
-// with orders of operations. The first two get once, twice or four times as many evaluations as their size asks for;
-// none gets more than are left.
+// Packing uses annealing for three tasks. To divide the units into parts, which packing also does in other ways: by
+// loads, with a price of memory. To place the parts: by loads in two of three calls, for throughput in all. To place
+// the units at the end: for the step also with orders of operations. The first two tasks get one, two or four times the
+// evaluations for a problem of their size; no task gets more than are left.
 static void test_what_packing_asks(void **state) {
   (void)state;
   struct tfc_random r;
@@ -568,7 +568,7 @@ static void test_what_packing_asks(void **state) {
         }
         if (times < 3)
           ++*(over_parts ? &parts[times] : &finds[times]);
-        else // all that is left
+        else // fewer are left
           cut++, assert_true(over_parts ? asked_for == left : asked_for < 2000 + (100 * size << 2));
       }
       job_free(&j);
@@ -580,13 +580,14 @@ static void test_what_packing_asks(void **state) {
       assert_true(fabs(by_loads - all_parts * 2.0 / 3) < 5 * sqrt(all_parts * 2.0 / 9));
     else
       assert_int_equal(by_loads, all_parts);
-    // Prices are spread over logarithms: from 0.3 to 3 for parts that are looked for, to 9 for those that move.
+    // Prices are drawn evenly on a logarithmic scale: from 0.3 to 3 for dividing, from 0.3 to 9 for placing parts.
     assert_true(least[0] >= 0.3 && least[0] < 0.45 && most[0] <= 3 && most[0] > 2);
     assert_true(least[1] >= 0.3 && least[1] < 0.45 && most[1] <= 9 && most[1] > 6);
   }
 }
 
-// The worth of a way is its gain by its effort, and 0.15 of the greater worth is added to both.
+// The worth of the policy's moves, and of annealing, is the gain divided by the effort; 0.15 of the greater worth is
+// added to both. Each is drawn in proportion to that.
 static void test_draws_by_worth(void **state) {
   (void)state;
   enum { DRAWS = 20000 };

@@ -195,7 +195,7 @@ static void test_policy(void **state) {
               plans[0].rounds == 0);
   assert_true(out.learned.moves.count == 1 && out.evaluations <= 200 + 3);
   tfc_search_outcome_deinit(&out);
-  // Its turns with a clock are those without one.
+  // With a time limit, too, the policy has one in three of the first 24 turns and one in eight of the others.
   guidance = (struct tfc_guidance){0};
   played_count = 0;
   assert_ok(tfc_search(i.problem,
@@ -206,7 +206,8 @@ static void test_policy(void **state) {
   for (uint32_t k = 0; k + 1 < played_count; k++)
     assert_true((plans[k].method == TFC_METHOD_POLICY) == (k < 24 ? k % 3 == 1 : k % 8 == 1));
   tfc_search_outcome_deinit(&out);
-  // Of the time, heuristics get a fifth at most, the first one half, and the one that uses all of it a twentieth.
+  // The first heuristic may use half of the time, any other one a fifth, but `multilevel` only a twentieth, because it
+  // uses all that it may.
   struct tfc_finder f = {.p = i.problem};
   assert_close(time_share(&f, "single"), 0.5);
   assert_close(time_share(&f, "heft"), 0.2);

@@ -262,8 +262,8 @@ static void search_alike(const struct tfc_problem *p, const struct tfc_guide *gu
   tfc_search_outcome_deinit(&other);
 }
 
-// A policy that finds nothing has one in three of the first 24 turns and one in eight of the others; with few
-// evaluations it has no part in the one job that there is.
+// A policy that finds nothing has one in three of the first 24 turns and one in eight of the others. With few
+// evaluations, a search has only one job, in which the policy has no part.
 static void test_policy_share(void **state) {
   (void)state;
   static const struct tfc_guide idle = {open_idle, propose_nothing, improve_nothing, samples_of_idle, close_idle, NULL,
