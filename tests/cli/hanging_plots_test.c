@@ -25,8 +25,8 @@ static int set_up(void **state) {
               "{\"format\": \"tfc-cost-graph\", \"version\": 1, \"kinds\": [\"k80\"], \"nodes\": [{\"name\": \"a\", "
               "\"time_us\": {\"k80\": 5}}, {\"name\": \"b\", \"time_us\": {\"k80\": 6}}], \"edges\": []}");
   large_problem_put(folder);
-  // wait_for_gnuplot: until it runs. end SIGNAL PID: sends the signal; prints the program's exit code, which processes
-  // are still there, which page, and whether the program had ended before.
+  // wait_for_gnuplot: waits until gnuplot runs. end SIGNAL PID: sends the signal to the program; prints whether the
+  // program had ended before, its exit code, which of gnuplot's processes are alive after 10 s, and the page's files.
   command_put(folder, "functions",
               "wait_for_gnuplot() { n=0; until [ -s pids ] || [ $n = 3000 ]; do n=$((n + 1)); sleep 0.01; done; }\n"
               "ended() { case $(cat /proc/$1/stat 2>/dev/null) in ''|*') Z '*) ;; *) false ;; esac; }\n"
@@ -70,7 +70,8 @@ static void test_place(void **state) {
   assert_exit(0, "", "cd %s && grep -q tfc-placement p.json && rm p.json", folder);
 }
 
-// The first signal ends the search; its answer and the report are written all the same. The second signal ends that.
+// The first signal ends the search; its answer and the report are written all the same. The second signal ends the
+// report. (A signal within half a second of the first one would count as the same.)
 static void test_second_signal(void **state) {
   (void)state;
   check(command(HERE "rm -f place.db; " PLACE "until " LARGE_PROBLEM_BEGUN(

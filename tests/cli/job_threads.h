@@ -21,7 +21,7 @@
 
 static _Thread_local struct tfc_transport *test_transport; // of the task that the thread is
 static _Thread_local struct tfc_guard *test_guard;
-static bool test_guarded = true; // false: the caller is the parent process of a task, whose exit code is 17
+static bool test_guarded = true; // false: guard_here returns as in the parent process of a task that ended with code 17
 // As in an MPI program: without --cluster every process is a worker.
 static inline tfc_status connect_here(struct tfc_cluster_spec *spec, const char *text, struct tfc_transport **out) {
   char workers[32];
@@ -32,7 +32,7 @@ static inline tfc_status connect_here(struct tfc_cluster_spec *spec, const char 
   *out = test_transport;
   return NULL;
 }
-static const char *test_program; // which program is expected to enter its guard
+static const char *test_program; // the name with which guard_here is to be called
 static inline bool guard_here(const char *program, struct tfc_guard **out, int *out_code) {
   if (!test_guarded) *out_code = strcmp(program, test_program) ? 99 : 17;
   *out = test_guard;

@@ -27,7 +27,7 @@ static inline void large_problem_put(const char *folder) {
               "format: tfc-machine\nversion: 1\ndevices:\n  - {name: \"acc:0\", kind: acc, count: 3}\n"
               "links:\n  - {from: \"*\", to: \"*\", latency: 1us, bandwidth: 100MB/s}\n");
 }
-// A condition of a shell: whether a search without an end, which keeps its state in DATABASE, has found a placement.
+// A shell condition: DATABASE has the state of one search, so the search has found a placement and can be resumed.
 #define LARGE_PROBLEM_BEGUN(database)                                                                                  \
   "test \"$(sqlite3 " database " \"SELECT COUNT(*) FROM state WHERE name = 'search'\" 2>/dev/null)\" = 1"
 

@@ -12,7 +12,7 @@
 #include "runtime/exec/session.h"
 #include "tests/common/caught.h"
 
-// The operations for which there was no kernel, or only a plain one; NULL: those of the plan.
+// The fallbacks that the suite chooses, in place of the plan's: operations without a kernel, or with a plainer one.
 static const struct tfc_plan_fallback *chosen;
 static uint32_t chosen_count;
 static uint32_t fallbacks_here(const struct tfc_plan *plan, struct tfc_plan_fallback *out, uint32_t capacity) {

@@ -191,8 +191,8 @@ static void test_log(void **state) {
   fclose(file);
 }
 
-// Says it with a terminal of its own as stderr; *out_text: what the terminal got, with ends of lines as they were
-// written.
+// Calls say() while stderr is a new pseudo-terminal. *out_text: what the terminal got, without the carriage returns
+// that a terminal adds to line feeds. false: there are no pseudo-terminals.
 static bool on_terminal(void (*say)(void), char *out_text, size_t size) {
   const int end = posix_openpt(O_RDWR | O_NOCTTY);
   const char *name = end >= 0 && grantpt(end) == 0 && unlockpt(end) == 0 ? ptsname(end) : NULL;
@@ -216,16 +216,16 @@ static bool on_terminal(void (*say)(void), char *out_text, size_t size) {
   out_text[used - 5] = 0;
   return true;
 }
-// 100 characters of ten words.
+// Ten words of 9 characters, 99 with the blanks between them.
 #define TEN "word01___ word02___ word03___ word04___ word05___ word06___ word07___ word08___ word09___ word10__."
 static void say_much(void) {
   tfc_warn("%s", TEN);                              // "warning: " and seven words are 78 characters
-  tfc_warn("a line\n\n    %s\nthe last line", TEN); // four blanks and seven words are 73, six and seven are 75
+  tfc_warn("a line\n\n    %s\nthe last line", TEN); // four blanks and seven words are 73 characters
   tfc_say("%s", TEN);                               // eight words are 79
   tfc_log(TFC_LOG_ERROR, "%s", TEN);
 }
-// On a terminal, long lines are broken between words, and go on with two blanks more than they begin with. Errors stay
-// whole; elsewhere everything does.
+// On a terminal, lines longer than 80 characters are broken between words, and go on with two blanks more than they
+// begin with. Errors are not broken; where stderr is no terminal, nothing is.
 static void test_long_messages(void **state) {
   (void)state;
   static const char apart[] =

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# scripts/mutants in a tree of two files and one suite. The suite is made of the first file, which a header of tests
-# includes, and runs programs, so the script compiles it again for itself. It looks at nothing of the second file, so it
-# must notice faults of the first file only, whichever fault was tried before.
+# Runs scripts/mutants in a tree of two files and one suite. The suite includes the first file through a header, so the
+# script must compile the suite again for each fault in that file. The suite checks nothing of the second file. So it
+# must notice all faults in the first file and none in the second, whichever fault was tried before.
 command -v ninja >/dev/null || { echo "SKIPPED: no ninja"; exit 0; }
 tree=$(cd "$(mktemp -d)" && pwd -P)
 trap 'rm -rf "$tree"' EXIT
@@ -27,7 +27,7 @@ cat >"$tree/tests/placer/played.h" <<'END_OF_FILE'
 END_OF_FILE
 cat >"$tree/tests/placer/pack_small_test.c" <<'END_OF_FILE'
 #include "tests/placer/played.h"
-// With TFC_BINARY_DIR suites find the programs.
+// The script takes a suite with the word TFC_BINARY_DIR for one that runs programs.
 int main(void) {
   return looked_at(4, 9) != 35;
 }
@@ -69,7 +69,7 @@ check() { # WANTED FILE SAID
 "$tree/scripts/mutants" search --sample 100 >"$tree/said" 2>&1
 check "killed by placer/pack_small_test" placer/search/looked_at.c "$tree/said"
 check survived placer/search/unseen.c "$tree/said"
-# With a < b or a <= b, and with -1 or -2, a comparison says the same.
+# The script must not try changes that change nothing: `a <= b` where a != b, and -2 where a comparison returns -1.
 if grep -E 'a <= b|-2 : 1|-1 : 2' "$tree/said"; then
   echo "that changes nothing"
   fail=1

@@ -19,11 +19,11 @@
 // --- Stand-ins -------------------------------------------------------------------------------------------------------
 
 static tfc_status (*stand_in)(const struct tfc_job_options *o, struct tfc_job_outcome *to);
-static int jobs; // that were run
+static int jobs; // how many were run
 static tfc_status job_here(const struct tfc_job_options *o, struct tfc_job_outcome *to) {
   *to = (struct tfc_job_outcome){.bound_us = NAN, .tau = NAN, .trace_overhead = NAN};
   printf("a library prints\n");   // only results go to stdout
-  assert_int_equal(forgotten, 0); // as long as the job runs, a signal lets it end
+  assert_int_equal(forgotten, 0); // a signal interrupts the job
   jobs++;
   return stand_in(o, to);
 }

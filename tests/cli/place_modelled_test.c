@@ -64,8 +64,8 @@ static tfc_status answer(struct tfc_place_outcome *to) {
   printf("a library prints\n"); // only results go to stdout
   to->exit_code = wanted.code, to->run = wanted.run, to->search.cancelled = wanted.cancelled;
   to->search.evaluations = 1234;
-  assert_int_equal(forgotten, 0); // while it searches, a signal lets it end
-  // 13 words of 6 characters with 12 spaces make 90, of which 80 hold eleven: 66 and 10
+  assert_int_equal(forgotten, 0); // a signal interrupts the search
+  // 13 words of 6 characters; a line of 80 characters has room for 11 of them, which take 76
   to->summary = tfc_format("%s", wanted.long_summary ? LONG_SUMMARY : "The summary.");
   if (wanted.over_limits) to->over_limits = tfc_format("%s", wanted.over_limits);
   if (wanted.record) {
@@ -307,14 +307,14 @@ static void test_outcomes(void **state) {
   struct place_options o = options();
   outcome_is(0, 0, true);
   assert_int_equal(place(&o, true), 0);
-  assert_int_equal(forgotten, 1); // the search is over
+  assert_int_equal(forgotten, 1); // once, after the search: a signal that ended the search does not stop the output
   snprintf(line, sizeof line, "\n\nThe summary.\nWritten: %s\n", in("g.placement.json"));
   SAYS(caught_out, line, 1);
   SAYS(caught_out, "A step under the placement found by heft", 1), SAYS(caught_out, "Explained", 0),
       SAYS(caught_out, "Written", 1);
   assert_int_equal(access(in("g.placement.json"), F_OK), 0);
   assert_string_equal(caught_err.text, "");
-  // Its lines have up to 80 characters, and none is indented.
+  // The summary's lines have up to 80 characters, and none is indented.
   outcome_is(0, 0, true);
   wanted.long_summary = true;
   assert_int_equal(place(&o, true), 0);
@@ -343,7 +343,7 @@ static void test_outcomes(void **state) {
   // A page that cannot be written loses only itself.
   o.report = in("full");
   assert_int_equal(place(&o, true), 6);
-  assert_int_equal(forgotten, 2); // and what is printed next may be ended by a signal, too
+  assert_int_equal(forgotten, 2); // again after the page: a signal that stopped the page does not stop the output
   SAYS(caught_err, "no space in", 1), SAYS(caught_out, "Written", 1), SAYS(caught_out, "The summary.", 1);
   outcome_is(0, 0, true);
   wanted.unrecorded = true, o.report = in("r");

@@ -24,7 +24,7 @@ static tfc_status sweep_here(const struct tfc_sweep_options *o, struct tfc_sweep
   for (uint32_t i = 0; i < o->count_count; i++)
     snprintf(asked_counts + strlen(asked_counts), sizeof asked_counts - strlen(asked_counts), "%s%u", i ? " " : "",
              o->counts[i]);
-  assert_int_equal(forgotten, 0); // a signal stops the simulation, and then its flag is still needed
+  assert_int_equal(forgotten, 0); // a signal interrupts the simulation
   assert_ptr_equal(o->cancel, tfc_program_cancel());
   o->progress(o->user, 1, 4);
   out->row = calloc(o->count_count, sizeof *out->row);
@@ -54,7 +54,7 @@ static tfc_status sweep_here(const struct tfc_sweep_options *o, struct tfc_sweep
 }
 static char page[300];
 static tfc_status page_here(const struct tfc_report_replicas_page *p, const char *dir) {
-  assert_int_equal(forgotten, 1); // writing a page does not ask for the flag that a signal sets
+  assert_int_equal(forgotten, 1); // a signal that stopped the simulation does not stop the page
   snprintf(page, sizeof page, "%s of %s on %s, %u rows, %d%d%d, %s", strrchr(dir, '/') + 1, strrchr(p->graph, '/') + 1,
            strrchr(p->machine, '/') + 1, p->sweep->row_count, p->modes[0], p->modes[1], p->modes[2],
            strstr(p->text->data, "A replica on acc:0") ? "described" : "");

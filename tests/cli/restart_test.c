@@ -333,7 +333,7 @@ static void test_signals(void **state) {
   assert_string_equal(test_file_text(in("signals")), "u\nt\n");
   assert_true(took >= 30);
   assert_int_equal(start_mpirun("trap 'exit 3' USR1; for i in $(seq 1000); do sleep 0.02; done", "/bin/x", &took), 130);
-  // It is not started again. (The signal may come before it has written anything.)
+  // After a signal, mpirun is not started again. (The signal may come before mpirun has written anything.)
   assert_int_equal(run("4 0", 3, NULL), 130);
   assert_true(starts() <= 1 && asked == 0);
   SAYS(err, "the job has failed", 0);

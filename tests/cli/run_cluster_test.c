@@ -209,7 +209,7 @@ static void test_devices(void **state) {
   tfc_placed_deinit(&job.placed);
 }
 
-// What the database at the path answers.
+// What the database at the path answers (test_rows).
 static const char *rows(const char *path, const char *sql) {
   sqlite3 *db = NULL;
   assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);

@@ -28,7 +28,7 @@ struct stored {
   bool stopped;
 };
 static struct stored stored[32];
-static size_t stored_count, stored_most = 32; // the one after so many cannot be stored
+static size_t stored_count, stored_most = 32; // storing more than `stored_most` kinds fails
 static tfc_status store_here(const struct run_traces *traces, const struct run_setup *setup, const char *what,
                              struct tfc_quartiles q, bool stopped) {
   (void)setup;
@@ -45,7 +45,7 @@ static tfc_status store_here(const struct run_traces *traces, const struct run_s
 #define run_traces_store store_here
 #include "cli/run_kinds.c"
 
-// Steps that differ from the first one in one thing each.
+// Each step but the first one differs from it in one thing, so each is a kind of its own.
 static void test_kinds(void **state) {
   (void)state;
   struct tfc_output feeds[] = {{3, 0}, {4, 2}}, other_node[] = {{3, 0}, {5, 2}}, other_index[] = {{3, 0}, {4, 1}},
@@ -72,7 +72,7 @@ static void test_kinds(void **state) {
       char name[16];
       struct tfc_tensor results[2] = {{0}};
       snprintf(name, sizeof name, "step %d", round * KINDS + k);
-      step_ns = round == 1 && k % 2 ? 0 : 1000 * (k + 1) + 100000 * round; // in the second round, every other one fails
+      step_ns = round == 1 && k % 2 ? 0 : 1000 * (k + 1) + 100000 * round; // in the second round, steps of odd k fail
       tfc_status s = run_kinds_step(kinds, &setup, name, k % 3 == 0, &specs[k], k == 11 ? longer : values, results,
                                     &(struct tfc_run_options){0});
       if (step_ns)
@@ -84,15 +84,15 @@ static void test_kinds(void **state) {
   assert_int_equal(stored_count, KINDS);
   for (int k = 0; k < KINDS; k++) {
     char name[16];
-    snprintf(name, sizeof name, "step %d", k); // that of its first step
+    snprintf(name, sizeof name, "step %d", k); // a kind has the name of its first step
     assert_string_equal(stored[k].name, name);
     assert_int_equal(stored[k].steps, k % 2 ? 2 : 3);
     assert_int_equal(stored[k].last_ns, 1000 * (k + 1) + 200000);
-    // in us: of k + 1, k + 101 and k + 201, or of the first and the last of these
+    // in us: the median of k + 1, k + 101 and k + 201, or of the first and the last of these
     assert_close(stored[k].median, k + 101);
     assert_true(stored[k].stopped);
   }
-  stored_count = 0, stored_most = 3; // an error ends it
+  stored_count = 0, stored_most = 3; // after the error, no more kinds are stored
   assert_fails(run_kinds_store(kinds, &setup, false), TFC_DATA_LOSS, "the disk is full");
   assert_true(stored_count == 3 && !stored[0].stopped);
   run_kinds_free(kinds);

@@ -135,7 +135,7 @@ static void test_traces(void **state) {
                                               .arg = (void *)(uintptr_t) "ps=1,worker=2"});
   test_caught_end(&err);
   SAYS(err, "records of operations", 1);
-  // Said of the first run only, which has the worse of the clocks of its two steps; the second run has no step.
+  // Only the first run says that: the worse of the clocks of its two steps. The second run has no step.
   SAYS(err, "profile: clocks of other hosts are set right to 2.5 us\n", 1);
   SAYS(err, "clocks of other hosts", 1);
   for (int run = 1; run < 3; run++) {
@@ -170,10 +170,10 @@ static off_t said_bytes(void) {
 }
 struct holder {
   struct tfc_lock *lock;
-  off_t said; // bytes that were said before
+  off_t said; // how many bytes stderr had got before the thread began
 };
-// Gives the lock back a while after it was said that somebody waits, when it could have been said again; if nothing is
-// said, after 10 s.
+// Gives the lock back 0.25 s after somebody said that he waits, so that he had time to say it twice; if nobody says
+// it, after 10 s.
 static void *give_back_later(void *arg) {
   const struct holder *h = arg;
   for (int i = 0; i < 10000 && said_bytes() == h->said; i++) tfc_sleep_ns(1000000);
@@ -181,7 +181,8 @@ static void *give_back_later(void *arg) {
   tfc_lock_release(h->lock);
   return NULL;
 }
-// While another process writes, it waits and says so once; a signal ends that. Other errors come at once.
+// While another process writes to the database, run_traces_open waits and says so once; a signal ends the waiting. It
+// returns other errors at once.
 static void test_waiting(void **state) {
   (void)state;
   char path[96], lock_path[128];
@@ -196,7 +197,8 @@ static void test_waiting(void **state) {
   assert_ok(tfc_lock_take(lock_path, "test", &holder.lock));
   test_catch(&err, stderr);
   assert_fails(run_traces_open(&setup, 0, &cancel, &store), TFC_CANCELLED, "stopped while another process writes to ");
-  assert_fails(run_traces_open(&setup, INT64_C(60000000000), &cancel, &store), TFC_CANCELLED, "stopped while"); // quiet
+  assert_fails(run_traces_open(&setup, INT64_C(60000000000), &cancel, &store), TFC_CANCELLED,
+               "stopped while"); // says nothing for 60 s
   cancel = false;
   holder.said = said_bytes();
   assert_int_equal(pthread_create(&thread, NULL, give_back_later, &holder), 0);
@@ -204,7 +206,7 @@ static void test_waiting(void **state) {
   pthread_join(thread, NULL);
   test_caught_end(&err);
   assert_ok(s);
-  SAYS(err, "; waiting\n", 2); // once for each of the two that were not to be quiet
+  SAYS(err, "; waiting\n", 2); // once for each of the two calls with `quiet_ns` 0
   tfc_store_close(store);
   store = NULL;
   // A job of several tasks waits although it has no session yet.

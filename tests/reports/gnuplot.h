@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/base/file.h"
+#include "tests/common/test.h"
 
 // Writes the script into the folder, which becomes the first of PATH. Returns the usual PATH for remove_gnuplot.
 static char *put_gnuplot(const char *folder, const char *commands) {
