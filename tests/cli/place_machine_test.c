@@ -209,10 +209,10 @@ static void test_search(void **state) {
                                    "the machine file, and real ones are longer.\n");
   assert_null(out.over_limits);
   // 3 operations of 12, 12 and 0.03 MFLOP; 320 kB, 320 kB and 240 kB read, 120 kB written three times
-  assert_int_equal(test_caught_count(&caught,
-                                     "the step, modelled: 3 operations, 0.024 GFLOP and 1.2 MB read and written; "
-                                     "0 B of variables; 3 units\n"),
-                   1);
+  SAYS(caught,
+       "the step, modelled: 3 operations, 0.024 GFLOP and 1.2 MB read and written; "
+       "0 B of variables; 3 units\n",
+       1);
   SAYS(caught, "graph: 5 nodes of 3 types", 1);
   SAYS(caught, "warning: expert: device strings mapped to the devices in use: ", 1);
   tfc_place_outcome_deinit(&out);

@@ -2,9 +2,8 @@
 // in the same order; and no better one is left out.
 #include "placer/simulate/single_moves.h"
 
-#include <sqlite3.h>
-
 #include "placer/simulate/simulate.h"
+#include "tests/common/rows.h"
 #include "tests/common/test.h"
 #include "tests/placer/instances.h"
 #include "tests/placer/reference.h"
@@ -105,11 +104,7 @@ static void test_large(void **state) {
 }
 
 static void holds(struct tfc_store *store, const char *sql, const char *expected) {
-  sqlite3_stmt *query = NULL;
-  assert_int_equal(sqlite3_prepare_v2(tfc_store_handle(store), sql, -1, &query, NULL), SQLITE_OK);
-  assert_int_equal(sqlite3_step(query), SQLITE_ROW);
-  assert_string_equal((const char *)sqlite3_column_text(query, 0), expected);
-  sqlite3_finalize(query);
+  assert_string_equal(test_rows(tfc_store_handle(store), sql), expected);
 }
 
 static void test_stored(void **state) {
